@@ -10,7 +10,6 @@ from collections.abc import Callable
 from wheelyard import cli
 from wheelyard.core import shell
 from wheelyard.core.job import Job
-from wheelyard.core.progress import StepDisplay
 from wheelyard.run.runner import Runner
 from wheelyard.steps import STEPS
 
@@ -40,8 +39,8 @@ def main(first: str) -> int:
         held("start", lambda: None)
         run(runner, jobs, force=force)
 
-    def held_job(runner: Runner, job: Job, display: StepDisplay) -> None:
-        held(job.step, lambda: run_job(runner, job, display))
+    def held_job(runner: Runner, job: Job) -> None:
+        held(job.step, lambda: run_job(runner, job))
 
     Runner.run, Runner._run_job = held_run, held_job  # type: ignore[method-assign]
     cli._report = lambda *words: held("report", lambda: report(*words))

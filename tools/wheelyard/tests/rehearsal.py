@@ -95,13 +95,13 @@ class Rehearsal:
     def jobs(self) -> dict[str, Job]:
         return jobs(self.workflows, self.file)
 
-    def run(self, first: str = "", last: str = "") -> None:
-        """Runs the jobs from `first` to `last`, each after those that it needs. A job whose `if` is false is skipped,
+    def run(self, first: str = "") -> None:
+        """Runs the jobs from `first` on, each after those that it needs. A job whose `if` is false is skipped,
         with the jobs that need it."""
         names = list(self.jobs)
         start = names.index(first) if first else 0
         known, skipped = {"github.ref_type": self.ref_type}, set[str]()
-        for name in names[start : names.index(last) + 1 if last else None]:
+        for name in names[start:]:
             needs = as_list(self.jobs[name].get("needs", []))
             if skipped.isdisjoint(needs) and is_wanted(self.jobs[name].get("if", ""), known):
                 self.run_job(name)

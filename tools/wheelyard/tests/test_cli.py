@@ -64,6 +64,12 @@ def test_wheels_that_no_image_can_be_made_for_are_said_before_anything_starts(
     assert "is cu130, not cu126; take it out" in done.stderr
 
 
+@pytest.mark.parametrize("port", ["99999999", "-1", "x"])
+def test_a_port_that_no_machine_has_is_refused(tmp_path: Path, port: str) -> None:
+    done = wheelyard(tmp_path, "scheduler", f"--port={port}", f"--keys={tmp_path}")
+    assert f"argument --port: {port} is not a port, 0 to 65535" in done.stderr
+
+
 def test_a_step_without_a_job_is_an_error(tmp_path: Path) -> None:
     done = wheelyard(small_project(tmp_path), "gpu", "--base", "debian")
     assert done.returncode == 1

@@ -77,17 +77,6 @@ def test_run_again_does_nothing_and_is_fast(released: Path) -> None:
     assert time.monotonic() - began < 20
 
 
-def test_a_public_index_needs_a_tag_and_a_clean_tree(released: Path) -> None:
-    done = wheelyard(released, "publish", "--index", "testpypi")
-    assert done.returncode == 1
-    assert "tag the release commit v1.0" in done.stderr
-    stray = released / "stray.txt"
-    stray.touch()
-    done = wheelyard(released, "publish", "--index", "testpypi")
-    stray.unlink()
-    assert "uncommitted changes" in done.stderr
-
-
 def test_an_unserved_cell_fails_the_gate(released: Path) -> None:
     matrix = released / "ci/matrix.toml"
     text = matrix.read_text()
@@ -162,7 +151,7 @@ def test_variants_are_made_gated_installed_and_listed(tmp_path: Path) -> None:
         taken = verdicts[f"verify/{here}-{label}-torch2.10-python3.11"]
         assert taken.startswith("uv took demo_ext-1.0-py3-none-manylinux")
         assert taken.endswith(f"_{here}-{label}.whl")
-    assert "3 files uploaded, 0 already there; 4 variants not" in verdicts["publish/embedded"]
+    assert "3 files uploaded, 0 already there; 4 variants left out" in verdicts["publish/embedded"]
     place = project / "build/release/simple/demo-ext"
     listed = json.loads((place / "demo_ext-1.0-variants.json").read_text())
     assert set(listed["variants"]) == {"sm80", "sm90"}

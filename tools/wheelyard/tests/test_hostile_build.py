@@ -86,7 +86,7 @@ def test_no_attempt_gets_through(built: tuple[Path, str], where: str) -> None:
     (wheel,) = (built[0] / "wheelhouse").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         tried = json.loads(archive.read(f"demo_ext/tried-{where}.json"))
-    assert len(tried) >= 25
+    assert len(tried) >= 15
     assert [name for name, end in tried.items() if end == "through"] == []
 
 

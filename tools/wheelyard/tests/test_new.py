@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from repository import git, program, wheelyard
 from wheelyard import new
 from wheelyard.problem import Problem
@@ -304,15 +303,6 @@ def test_an_update_from_a_folder_of_the_project(
         new.update(tmp_path)
 
 
-def test_uncommitted_work_stops_an_update(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    newer_template(monkeypatch, tmp_path / "newer", README="newer\n")
-    (project / "mine").write_text("mine")
-    with pytest.raises(Problem, match="not committed"):
-        new.update(project)
-
-
 def test_a_file_that_git_does_not_show_is_in_the_way(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -424,19 +414,3 @@ def test_a_squashed_history_has_nothing_to_merge_from(
     newer_template(monkeypatch, tmp_path / "newer", README="newer\n")
     with pytest.raises(Problem, match="nothing to merge from"):
         new.update(project)
-
-
-def test_beside_an_identity_its_workflows_install_nothing_without_a_hash() -> None:
-    written = new.rendered("my-ext", "")
-    jobs = [
-        job
-        for path, text in written.items()
-        if path.startswith(".github/workflows/")
-        for job in yaml.safe_load(text)["jobs"].values()
-        if "write" in job["permissions"].values()
-    ]
-    assert jobs
-    for line in (
-        line for job in jobs for s in job["steps"] for line in s.get("run", "").split("\n")
-    ):
-        assert "pip install" not in line or "--require-hashes" in line, line

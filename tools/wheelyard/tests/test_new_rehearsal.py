@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 from rehearsal import STAND_INS, Failed, Rehearsal
 from repository import ROOT, TOOL, git, program, real_release
-from test_doctor import ENVIRONMENTS, GitHub, github
+from test_doctor import GitHub, github
 from wheelyard import new
 from wheelyard.core.digest import sha256
 from wheelyard.steps import smoke
@@ -167,26 +166,6 @@ def test_a_dry_run_without_evidence_stops_and_says_what_to_do(
     assert {file.name.split("-")[1] for file in wheel_of(dry_run).parent.glob("*.whl")} == {VERSION}
 
 
-OTHERWISE = {
-    "there is no environment `pypi`": {ENVIRONMENTS: {"environments": []}},
-    "": {"": {"default_branch": "main", "visibility": "private", "owner": {"type": "User"}}},
-}
-
-
-@pytest.mark.parametrize("said", OTHERWISE)
-def test_a_dry_run_says_what_is_not_set_up(dry_run: NewProject, github: GitHub, said: str) -> None:
-    """In a private repository nothing is missing: this workflow signs no attestation of GitHub's."""
-    reach(dry_run, github)
-    github.answers |= OTHERWISE[said]
-    line = ".venv/bin/wheelyard doctor --github"
-    told = {"GH_TOKEN": "a-token"}
-    if not said:
-        dry_run.run_line("wheels", dry_run.folder / "clone", line, told, 60)
-        return
-    with pytest.raises(Failed, match=f"missing  {said}"):
-        dry_run.run_line("wheels", dry_run.folder / "clone", line, told, 60)
-
-
 def test_a_runner_with_a_gpu_makes_the_evidence(dry_run: NewProject) -> None:
     dry_run.gpu = str(gpu_python(dry_run))
     for line in ("make release", "make index"):
@@ -235,9 +214,3 @@ def test_a_tag_of_another_version_is_not_released(tagged: NewProject) -> None:
     tagged.tag = "v9.9.9"
     with pytest.raises(Failed, match=r"the tag is v9\.9\.9, but"):
         tagged.run_job("wheels")
-
-
-def test_two_tags_at_once_do_not_stop_each_other(origin: Path) -> None:
-    written = yaml.safe_load((origin / ".github/workflows/release.yml").read_text())
-    expected = {"group": "release-${{ github.ref }}", "cancel-in-progress": False}
-    assert written["concurrency"] == expected

@@ -37,11 +37,7 @@ def rehearsal(
     """Runs the whole workflow of the tagged commit once; prints how long each job took."""
     folder = tmp_path_factory.mktemp("rehearsal")
     made = Rehearsal(
-        origin,
-        f"v{NEXT}",
-        folder,
-        stand_ins(folder, indexes),
-        origin / ".github/workflows",
+        origin, f"v{NEXT}", folder, stand_ins(folder, indexes), origin / ".github/workflows"
     )
     try:
         return run_whole(made)

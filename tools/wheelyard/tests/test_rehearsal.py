@@ -2,15 +2,17 @@
 nothing that a compromised job hands on, reaches either."""
 
 import dataclasses
+import json
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from demo_project import copy_of_demo
-from hostile_jobs import ATTACKS, LATER_ATTACKS
 from rehearsal import (
     PUBLIC,
     Failed,
@@ -22,6 +24,7 @@ from rehearsal import (
 )
 from repository import git, real_release
 from test_doctor import GitHub, github
+from wheelyard.core.digest import sha256
 from wheelyard.tools.index import Index
 
 __all__ = ["github"]
@@ -67,9 +70,7 @@ def test_a_file_that_was_cut_off_is_sent_again_before_the_page_is_public(
         rehearsal, environment=rehearsal.environment | {"GH_FOLDER": str(tmp_path / "page")}
     )
     monkeypatch.setenv("GH_CUT_OFF", "report.html release.json")
-    with pytest.raises(
-        Failed, match=r"GitHub does not have report\.html, release\.json as a whole"
-    ):
+    with pytest.raises(Failed, match=r"GitHub does not have report\.html, release\.json in full"):
         again.run_job("github")
     assert (tmp_path / "page/.draft").exists()
     monkeypatch.delenv("GH_CUT_OFF")
@@ -168,17 +169,104 @@ def test_wheels_of_other_sources(spoilt: Rehearsal) -> None:
 
 
 # --- Compromised jobs -----------------------------------------------------------------------------
+#
+# A job can leave nothing but artifacts, and every job can replace every artifact. It cannot change what another job has
+# told the workflow in its outputs, nor the tree that others check out. What a single artifact, record or file may
+# contain is tested in run/test_join.py, core/test_record.py and tools/test_evidence.py.
 
 
-@pytest.mark.parametrize("attack", [*ATTACKS, *LATER_ATTACKS])
-def test_nothing_of_a_compromised_job_is_published(spoilt: Rehearsal, attack: str) -> None:
-    """The message also names the job."""
-    spoil, message = (ATTACKS | LATER_ATTACKS)[attack]
-    spoil(spoilt.artifacts)
+@contextmanager
+def recorded(artifact: Path) -> Iterator[dict[str, Any]]:
+    """Yields the jobs in the record of an artifact, to be changed."""
+    file = artifact / "release.json"
+    content = json.loads(file.read_text())
+    yield content["jobs"]
+    file.write_text(json.dumps(content))
+
+
+def leave(artifact: Path, job: str, path: str, data: bytes) -> None:
+    """Puts a file into the artifact, with a record that agrees, so that the artifact itself shows nothing wrong."""
+    (artifact / path).write_bytes(data)
+    fine = {"verdict": "passed", "seconds": 1, "inputs": {}, "outputs": {}, "facts": {}}
+    with recorded(artifact) as jobs:
+        jobs[job] = jobs.get(job, fine) | {"outputs": {path: sha256(artifact / path)}}
+
+
+def another(pattern: str, job: str) -> Callable[[Path], None]:
+    """Returns an attack that replaces a file by another."""
+
+    def attack(artifacts: Path) -> None:
+        (file,) = artifacts.glob(pattern)
+        leave(file.parent, job, file.name, file.read_bytes() + b"\0")
+
+    return attack
+
+
+def another_jobs_wheel(artifacts: Path) -> None:
+    leave(artifacts / "gate", "repair/x86_64", "evil-1-py3-none-any.whl", b"evil")
+
+
+def relabelled(artifacts: Path) -> None:
+    """Makes one build job hand on both wheels as its own, so that no evidence is required."""
+    (theirs,) = (artifacts / "build-x86_64").glob("*.whl")
+    own = artifacts / "build-aarch64"
+    with recorded(own) as jobs:
+        outputs = jobs["repair/aarch64"]["outputs"]
+    leave(own, "repair/aarch64", theirs.name, theirs.read_bytes())
+    with recorded(own) as jobs, recorded(artifacts / "build-x86_64") as of_other:
+        jobs["repair/aarch64"]["outputs"] |= outputs
+        of_other["repair/x86_64"]["outputs"] = {}
+
+
+def no_verdict(artifacts: Path) -> None:
+    with recorded(artifacts / "gate") as jobs:
+        del jobs["gate/x86_64"]
+
+
+def verdicts_of_other_bytes(artifacts: Path) -> None:
+    with recorded(artifacts / "gate") as jobs:
+        for entry in jobs.values():
+            if isinstance(given := entry["inputs"].get("file"), dict):
+                entry["inputs"]["file"] = dict.fromkeys(given, "0" * 64)
+
+
+def every_verdict(artifacts: Path) -> None:
+    """Makes one job of verify.yml hand on the verdicts of all others."""
+    one, *others = sorted(artifacts.glob("verify-*"))
+    with recorded(one) as jobs:
+        for other in others:
+            with recorded(other) as theirs:
+                jobs |= theirs
+                theirs.clear()
+
+
+def on_pypi_already(artifacts: Path) -> None:
+    with recorded(artifacts / "testpypi") as jobs:
+        jobs["publish/pypi"] = jobs["publish/testpypi"]
+
+
+# Each attack with the expected message: it names the artifact, and so the job, or the job whose verdict is missing.
+ATTACKS: dict[Callable[[Path], None], str] = {
+    another("sdist/*.tar.gz", "build/sdist"): "sdist hands on .* but wheels has told",
+    another("build-x86_64/*.whl", "repair/x86_64"): "build-x86_64 hands on .* but wheels has told",
+    another_jobs_wheel: "gate hands on `repair/x86_64`, which is not its own",
+    relabelled: "repair/aarch64 may not leave .*x86_64.whl; it would be repair/x86_64's",
+    no_verdict: "`gate/x86_64` has not passed yet",
+    verdicts_of_other_bytes: "is not the file that passed `gate/",
+    every_verdict: "verify-.* hands on `verify/.*, which is not its own",
+    on_pypi_already: "testpypi hands on `publish/pypi`, which is not its own",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_nothing_of_a_compromised_job_is_published(
+    spoilt: Rehearsal, attack: Callable[[Path], None]
+) -> None:
+    attack(spoilt.artifacts)
     for artifact in spoilt.artifacts.iterdir():
         spoilt.uploaders.setdefault(artifact.name, "verify")
-    for job in ["pypi", *(["testpypi"] if attack in ATTACKS else [])]:
-        with pytest.raises(Failed, match=f"(?s){message}") as failed:
+    for job in ["pypi"] if attack is on_pypi_already else ["testpypi", "pypi"]:
+        with pytest.raises(Failed, match=f"(?s){ATTACKS[attack]}") as failed:
             spoilt.run_job(job)
         assert "Traceback" not in failed.value.output
 

@@ -1,27 +1,21 @@
-"""Tests images on a real docker engine: made once for all its users, and removed when no plan needs them.
+"""Tests images on a real docker engine: made once for all its users.
 
 The engine is the test's own, in a network namespace of its own, as this machine's has other people's images.
 """
 
-import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from demo_project import copy_of_demo
 from repository import real_release
-from wheelyard import cli, steps
 from wheelyard.core import shell
 from wheelyard.core.engine import Engine, _builder
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan import plan as planning
-from wheelyard.plan.plan import Options
 from wheelyard.tools import images
 
 pytestmark = [
@@ -113,48 +107,3 @@ def test_one_user_takes_what_another_made_and_nothing_that_stands_under_its_name
         docker("tag", planted, tag)
         images.ensure(recipe("3.11"), place)
         assert identity(tag) not in (made, identity(planted))
-
-
-def make(place: Workspace, name: str, text: str) -> None:
-    """Makes somebody's own image."""
-    words = [place.engine.builder, "build", "--quiet", f"--tag={name}", "-"]
-    subprocess.run(
-        words, input=text, text=True, check=True, env={**os.environ, "DOCKER_BUILDKIT": "1"}
-    )
-
-
-def test_what_this_project_does_not_need_goes_and_nothing_of_others(
-    place: Workspace,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(copy_of_demo(tmp_path / "demo"))
-    plan = planning.load(Options(), Path.cwd())
-    needed, *_ = (job.inputs["image"]["tag"] for job in steps.module("image").jobs(plan))
-    images.ensure(recipe("3.11", needed), place)
-    images.ensure(recipe("3.12"), place)
-    make(place, "own/on-ours", f"FROM {needed}\nRUN cp /made /own")
-    make(place, "own/image", "FROM base/shell\nRUN cp /bin/sh /own")
-    docker("image", "rm", "own/image")  # its layers stay in the build cache
-
-    def state() -> tuple[list[str], list[str]]:
-        names = docker("images", "--format={{.Repository}}").splitlines()
-        cache = json.loads(docker("system", "df", "-v", "--format={{json .BuildCache}}"))
-        runs = [layer["Description"].partition(" -c ")[2] for layer in cache]
-        return sorted(names), sorted(filter(None, runs))
-
-    def prune(*words: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["wheelyard", "image", "--prune", *words])
-        assert cli.main() == 0
-        return capsys.readouterr().out
-
-    before = state()
-    assert "would remove wheelyard-verify:3.12, " in prune("--dry-run")
-    assert state() == before
-    assert "removed wheelyard-verify:3.12, " in prune()
-    names, runs = before
-    names.remove("wheelyard-verify")
-    runs.remove('cp /made "/made-$PYTHON"')
-    assert state() == (names, runs)
-    assert prune() == ""

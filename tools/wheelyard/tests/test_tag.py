@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -79,6 +80,14 @@ def test_a_dirty_tree_is_refused_and_keeps_its_changes(tree: Path) -> None:
     assert git(tree, "tag") == ""
 
 
+def test_a_tree_without_a_commit_is_not_called_changed(tree: Path) -> None:
+    shutil.rmtree(tree / ".git")
+    for words in (["1.1.0"], ["--check"]):
+        assert "is not a git repository; `git init` makes it one" in call(tree, *words).stderr
+    git(tree, "init")
+    assert "has no commit yet; `git commit` makes one" in call(tree, "1.1.0").stderr
+
+
 def test_a_tag_that_exists_is_refused(tree: Path) -> None:
     git(tree, "tag", "v1.1.0")
     assert "the tag v1.1.0 exists" in call(tree, "1.1.0").stderr
@@ -103,6 +112,12 @@ def test_a_tag_that_disagrees_with_the_version(tree: Path) -> None:
     assert done.returncode == 1
     assert "HEAD carries v2.0.0, but pyproject.toml says 1.0.0" in done.stderr
     assert "wheelyard tag 1.0.0" in done.stderr
+
+
+def test_a_tag_is_of_the_files_as_they_are(tree: Path) -> None:
+    assert call(tree, "1.1.0").returncode == 0
+    (tree / "new.txt").touch()
+    assert "the tree has uncommitted changes" in call(tree, "--check").stderr
 
 
 def test_a_tag_must_be_on_the_branch_and_stay_there(

@@ -17,11 +17,10 @@ import venv
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from demo_project import copy_of_demo
+from demo_project import copy_of_demo, record
 from repository import ROOT, committed, git, outer_environment, real_release
 from tools.release import wheels as tool_wheels
 from wheelyard.core.digest import sha256
@@ -90,13 +89,6 @@ def project(
     return folder
 
 
-def jobs(project: Path) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = json.loads(
-        (project / "build/release/release.json").read_text()
-    )["jobs"]
-    return found
-
-
 def wheels(project: Path) -> dict[tuple[str, str], Path]:
     """Returns the wheel of each cell, by its name."""
     found = {}
@@ -120,7 +112,7 @@ def test_this_repository_is_hidden(environment: dict[str, str], programs: Path) 
 
 
 def test_each_cell_has_its_wheel_and_real_pip_takes_it(project: Path) -> None:
-    made, done = wheels(project), jobs(project)
+    made, done = wheels(project), record(project)
     assert sorted((project / "wheelhouse").glob("*.whl")) == sorted(made.values())
     for (torch, python), wheel in made.items():
         taken = done[f"install/embedded-torch{torch}-python{python}"]["facts"]["verdict"]
@@ -135,7 +127,7 @@ def test_a_wheel_asks_for_its_torch_and_keeps_its_other_requirements(project: Pa
 
 
 def test_each_wheel_ran_beside_its_torch_in_a_fresh_container(project: Path) -> None:
-    done = jobs(project)
+    done = record(project)
     assert {job["verdict"] for job in done.values()} == {"passed"}
     for torch, python in CELLS:
         (name,) = (n for n in done if re.match(rf"verify/.*-torch{torch}-python{python}$", n))
@@ -144,7 +136,7 @@ def test_each_wheel_ran_beside_its_torch_in_a_fresh_container(project: Path) -> 
 
 def test_what_builds_a_wheel_is_what_its_torch_requires(project: Path) -> None:
     """torch names the versions of setuptools and other packages of the build image that it works with."""
-    builds = [job for name, job in jobs(project).items() if re.match(r"build/(?!sdist)", name)]
+    builds = [job for name, job in record(project).items() if re.match(r"build/(?!sdist)", name)]
     images = {job["inputs"]["image"]["tag"] for job in builds}
     assert len(images) == len(CELLS)
     for image in images:

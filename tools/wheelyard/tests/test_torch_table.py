@@ -30,6 +30,15 @@ def test_a_version_that_nobody_has_is_said(monkeypatch: pytest.MonkeyPatch) -> N
         torch_table.table("99.0")
 
 
+@pytest.mark.parametrize("version", ["2.16.1", "x"])
+def test_a_version_of_another_form_is_refused_without_asking_pip(
+    monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setattr(torch_table, "PYTHONS", [])
+    with pytest.raises(Problem, match="write it like 2"):
+        torch_table.table(version)
+
+
 def test_an_index_that_does_not_answer_is_not_an_empty_one() -> None:
     with pytest.raises(Problem, match="pip cannot list the releases of torch"):
         torch_table.versions("3.12", "x86_64", "--index-url=http://127.0.0.1:9/", "--retries=1")

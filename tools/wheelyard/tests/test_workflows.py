@@ -1,8 +1,7 @@
-"""Tests that the workflows keep to the rules of publishing; each rule is seen failing on a changed copy."""
+"""Tests that the workflows keep to the rules of publishing."""
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ import pytest
 import rehearsal
 import yaml
 from repository import ROOT, TOOL
-from tools.release import actions
 from wheelyard import new
 from wheelyard.arguments import OTHERS
 from wheelyard.init import files
@@ -21,26 +19,14 @@ from wheelyard.plan import github
 from wheelyard.steps import ELSEWHERE, STEPS
 
 PROGRAMS = Path(sys.executable).parent
-READ = {"contents": "read"}
-IDENTITY = {"contents": "read", "id-token": "write"}
-PUBLISH = {**IDENTITY, "attestations": "read"}
-PERMISSIONS = {
-    "locks.yml": {"renew": READ, "propose": {"actions": "write", "contents": "write", "pull-requests": "write"}},
-    "docs.yml": {"site": READ, "publish": {"contents": "write"}},
-    "nightly.yml": {"nightly": READ},
-    "ci.yml": {"lint": READ, "test": READ, "wheels": READ},
-    "wheels.yml": {"plan": READ, "build": READ, "gate": READ, "verify": READ, "smoke": READ, "index": READ},
-    "build.yml": {"build": READ},
-    "verify.yml": {"verify": READ},
-    "publish.yml": {"page": {"contents": "write"}},
-    "tools.yml": {
-        "wheels": READ, "sign": {**IDENTITY, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
-    },
-    "release.yml": {
-        "check": READ, "wheels": READ, "gpu": READ, "dry-run": {**READ, "actions": "read"}, "install": READ,
-        "sign": {**IDENTITY, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
-        "github": {"contents": "write"},
-    },
+# All that the token of a job may write; GitHub itself asks for id-token where something is signed or uploaded.
+WRITES = {
+    "docs.yml: publish": {"contents"},
+    "locks.yml: propose": {"actions", "contents", "pull-requests"},
+    "publish.yml: page": {"contents"},
+    "release.yml: github": {"contents"},
+    **{f"{file}: sign": {"attestations", "id-token"} for file in ("release.yml", "tools.yml")},
+    **{f"{file}: {job}": {"id-token"} for file in ("release.yml", "tools.yml") for job in rehearsal.PUBLIC},
 }  # fmt: skip
 PLACES = {
     "*.actions.githubusercontent.com:443", "*.blob.core.windows.net:443", "*.sigstore.dev:443", "api.github.com:443",
@@ -58,43 +44,31 @@ WHOLE = {
 }
 
 
-def workflow(folder: Path, name: str) -> dict[str, Any]:
-    return dict(yaml.safe_load((folder / ".github/workflows" / name).read_text()))
-
-
-def problems(folder: Path) -> Iterator[str]:
-    """Yields everything that is wrong with the workflows below `folder`, the quickest checks first."""
-    there = {path.name for path in (folder / ".github/workflows").iterdir()}
-    if there != PERMISSIONS.keys():
-        yield f"workflows are {there}"
-    known = set(actions.recorded())
-    for pin in actions.pins(folder / ".github/workflows") - known:
-        yield f"{' '.join(pin)} is not in actions.lock"
-    for name, permissions in PERMISSIONS.items():
-        content = workflow(folder, name)
-        jobs = content["jobs"]
+def problems() -> Iterator[str]:
+    """Yields everything that is wrong with the workflows, the quickest checks first."""
+    for file in sorted((ROOT / ".github/workflows").iterdir()):
+        content = yaml.safe_load(file.read_text())
         if content["permissions"] != {}:
-            yield f"{name}: permissions at the top"
-        if {job: facts.get("permissions") for job, facts in jobs.items()} != permissions:
-            yield f"{name}: permissions of a job"
-        text = (folder / ".github/workflows" / name).read_text()
-        if re.search(r"secrets\.|PASSWORD|API_TOKEN", text):
-            yield f"{name}: a long-lived token"
-        for job, facts in jobs.items():
+            yield f"{file.name}: permissions at the top"
+        if re.search(r"secrets\.|PASSWORD|API_TOKEN", file.read_text()):
+            yield f"{file.name}: a long-lived token"
+        for job, facts in content["jobs"].items():
+            where = f"{file.name}: {job}"
+            writes = {name for name, access in facts["permissions"].items() if access != "read"}
+            if writes != WRITES.get(where, set()):
+                yield f"{where}: may write {writes}"
             for step in facts.get("steps", []):
-                yield from step_problems(f"{name}: {job}", step)
-            yield from job_problems(f"{name}: {job}", facts)
-    for file in sorted((folder / ".github/actions").glob("*/action.yml")):
+                yield from step_problems(where, step)
+            yield from job_problems(where, facts)
+    for file in sorted((ROOT / ".github/actions").glob("*/action.yml")):
         for step in yaml.safe_load(file.read_text())["runs"]["steps"]:
             yield from install_problems(file.parent.name, step["run"])
-    yield from zizmor(folder)
-    yield from schema(folder)
+    yield from zizmor(ROOT)
+    yield from schema(ROOT)
 
 
 def step_problems(where: str, step: dict[str, Any]) -> Iterator[str]:
     uses, run = step.get("uses"), step.get("run")
-    if uses and not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}|\$/\.github/actions/[a-z]+", uses):
-        yield f"{where}: {uses} is not pinned to a commit"
     yield from install_problems(where, run or "")
     if uses and "cache" in uses + json.dumps(step.get("with", {})):
         keys = [f"{step['with'].get('key')}", *step["with"].get("restore-keys", "").splitlines()]
@@ -179,70 +153,25 @@ def schema(folder: Path) -> Iterator[str]:
 
 
 def test_no_problem() -> None:
-    assert list(problems(ROOT)) == []
+    assert list(problems()) == []
 
 
 def test_zizmor_finds_nothing_in_what_other_projects_get(tmp_path: Path) -> None:
-    """Projects get workflows from `wheelyard new` and from `wheelyard init`."""
+    """Projects get workflows from `wheelyard new`, which install nothing without a hash beside an identity, and from
+    `wheelyard init`."""
     for name, content in new.rendered("my-ext", "").items():
         if name.startswith(".github"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_bytes(content)
+            for job in yaml.safe_load(content)["jobs"].values():
+                for step in job["steps"] if "write" in job["permissions"].values() else []:
+                    assert list(install_problems(name, step.get("run", ""))) == []
     uses = "someone/somewhere/.github/workflows"
     written = tmp_path / ".github/workflows/wheels.yml"
     written.write_text(files.workflow(uses, "0" * 40))
     assert zizmor(tmp_path) == []
     written.write_text(files.workflow(uses))
     assert set(zizmor(tmp_path)) == {"zizmor: unpinned-uses"}, "a tag can be moved"
-
-
-CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1"
-CHANGES = {
-    "permissions at the top": ("permissions: {}", "permissions: write-all"),
-    "permissions of a job": (
-        "contents: read # the checkout\n      id-token: write # Trusted",
-        "contents: write # the checkout\n      id-token: write # Trusted",
-    ),
-    "is not pinned": (CHECKOUT, "actions/checkout@v7"),
-    "is not in actions.lock": (CHECKOUT, f"actions/checkout@{'0' * 40}"),
-    "a long-lived token": ("GH_TOKEN: ${{ github.token }}", "GH_TOKEN: ${{ secrets.TOKEN }}"),
-    "more than one call": ("wheelyard join", "wheelyard join && curl example.org"),
-    "installs without hashes": ("run: make tools-publish", "run: pip install twine"),
-    "a cache": ('pattern: "{sdist,build-*,gate}"\n          path: build/release/handed', "cache: pip"),
-    "a token for the whole job": ("DIGESTS: ${{ needs", "TOKEN: ${{ github.token }}\n      DIGESTS: ${{ needs"),
-    "takes over whatever is there": (' --all-made wheels="$DIGESTS"', ""),
-    "does not come from an earlier job": ("${{ needs.wheels.outputs.digests }}", "${{ vars.DIGESTS }}"),
-    "more tools than it needs": ("make tools-publish", "make tools"),
-    "a tag that was moved or deleted": ("          ref: ${{ github.ref }}", "          show-progress: false"),
-    "uploads what it cannot verify": ("          GH_TOKEN: ${{ github.token }}", "          OTHER: x"),
-    "an identity, and the whole network": ("egress-policy: block", "egress-policy: audit"),
-    "may reach *.windows.net:443": ("*.blob.core.windows.net:443", "*.windows.net:443"),
-}  # fmt: skip
-
-
-ELSEWHERE_TOO = {
-    "tools.yml: pypi: a tag that was moved or deleted": (
-        "workflows/tools.yml", "          ref: ${{ github.ref }}", "          show-progress: false",
-    ),
-    "tools.yml: pypi: a tag that was moved": ("workflows/tools.yml", "make check-tools-tag", "make tools-sign"),
-    "ci.yml: test: a cache": ("workflows/ci.yml", "-${{ github.ref }}-\n", "-\n"),
-    "wheelscope: `": ("actions/wheelscope/action.yml", "--no-index", ""),
-    "wheelscope: ` ": ("actions/wheelscope/action.yml", "gh attestation verify", "echo"),
-}  # fmt: skip
-IN_FILES = {
-    name: ("workflows/release.yml", *change) for name, change in CHANGES.items()
-} | ELSEWHERE_TOO
-
-
-@pytest.mark.parametrize("expected", IN_FILES)
-def test_a_change_is_noticed(expected: str, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / ".github", tmp_path / ".github")
-    name, old, new = IN_FILES[expected]
-    file = tmp_path / ".github" / name
-    text = file.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new))
-    assert any(expected.strip() in found for found in problems(tmp_path))
 
 
 def test_every_artifact_says_which_jobs_it_is_for() -> None:

@@ -32,7 +32,6 @@ def parse() -> argparse.Namespace:
     shared.add_argument(
         "--base", choices=["auto", "pypa", "debian"], help="base of the build image"
     )
-    shared.add_argument("--toolkit", help="toolkit of the matrix for universal wheels")
     shared.add_argument(
         "--wheel",
         action="append",
@@ -45,13 +44,7 @@ def parse() -> argparse.Namespace:
     shared.add_argument("--place", choices=PLACES, default="here", help="where the jobs run")
     run = argparse.ArgumentParser(add_help=False, parents=[shared])
     run.add_argument("--task", metavar="NAME", help="only jobs of the step that match this pattern")
-    run.add_argument(
-        "--cache",
-        type=Path,
-        metavar="FOLDER",
-        help="folder of a compiler cache",
-    )
-    run.add_argument("--verbose", action="store_true", help="print a line for each finished job")
+    run.add_argument("--cache", type=Path, metavar="FOLDER", help="folder of a compiler cache")
 
     placed = argparse.ArgumentParser(add_help=False, parents=[run])
     placed.add_argument(
@@ -82,18 +75,8 @@ def parse() -> argparse.Namespace:
     whole.add_argument(
         "--from", dest="start", choices=STEPS, help="repeat this step and all that follow"
     )
-    of_steps = {
-        name: commands.add_parser(name, parents=[placed], help=help_text)
-        for name, help_text in HELP.items()
-    }
-    of_steps["image"].add_argument(
-        "--prune",
-        action="store_true",
-        help="instead, remove images that this project does not need",
-    )
-    of_steps["image"].add_argument(
-        "--dry-run", action="store_true", help="with --prune: only list them"
-    )
+    for name, help_text in HELP.items():
+        commands.add_parser(name, parents=[placed], help=help_text)
     for name, help_text in OTHERS.items():
         commands.add_parser(name, parents=[run], help=help_text)
     adding = commands.add_parser(
@@ -148,6 +131,7 @@ def parse() -> argparse.Namespace:
         default="",
         help="folder of its setup.py or pyproject.toml (default: this folder)",
     )
+    start.add_argument("--name", default="", help="name of the distribution")
     start.add_argument(
         "--import", dest="import_name", default="", metavar="NAME", help="name that users import"
     )
@@ -168,10 +152,7 @@ def parse() -> argparse.Namespace:
     torch.add_argument("version", metavar="X.Y", help="version, such as 2.16")
     nightly = commands.add_parser("nightly", help="build and test with torch's newest build")
     nightly.add_argument(
-        "--torch-index",
-        default="",
-        metavar="URL",
-        help="index with that build (default: PyPI)",
+        "--torch-index", default="", metavar="URL", help="index with that build (default: PyPI)"
     )
     tagging = commands.add_parser("tag", help="make the release commit and its tag")
     what = tagging.add_mutually_exclusive_group(required=True)
@@ -197,6 +178,12 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port, 0 to 65535")
+    return int(text)
+
+
 def _add_cluster_commands(commands: Any) -> None:
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     made = commands.add_parser("cluster-keys", help="make the keys of a cluster")
@@ -207,7 +194,7 @@ def _add_cluster_commands(commands: Any) -> None:
         default="127.0.0.1",
         help="address to listen on; 0.0.0.0 for all (default: %(default)s)",
     )
-    scheduler.add_argument("--port", type=int, default=8786)
+    scheduler.add_argument("--port", type=_port, default=8786)
     worker = commands.add_parser("worker", help="offer this machine to a cluster")
     worker.add_argument("address", help="address of the scheduler")
     worker.add_argument(

@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from wheelyard.core.environment import UMASK
 from wheelyard.core.job import Graph, Job
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Record
-from wheelyard.plan import github, show, support
+from wheelyard.plan import github, show
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import INDEXES, Options, Plan
 from wheelyard.problem import Problem, some
@@ -29,7 +30,7 @@ from wheelyard.report.advice import advise
 from wheelyard.run import join, local, wheelhouse
 from wheelyard.run.runner import Place, Runner, only_run
 from wheelyard.steps import ORDER
-from wheelyard.tools import evidence, old_images, packages, suite
+from wheelyard.tools import evidence, suite
 from wheelyard.tools.images import FOLDER
 
 WHY_NONE = {
@@ -71,9 +72,11 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         case "init":
             from wheelyard import init
 
-            init.run(Path.cwd(), Display(), arguments.folder, arguments.import_name)
-        case "toolkit":
-            return _toolkit(arguments)
+            init.run(Path.cwd(), Display(), arguments.folder, arguments.name, arguments.import_name)
+        case "toolkit":  # runs the program with which the images assemble their toolkits
+            words = [f"--cuda={arguments.cuda}", f"--target={arguments.target}", arguments.folder]
+            command = [sys.executable, FOLDER / "toolkit.py", *words]
+            return subprocess.run([*command, f"--debian={suite.mirror_here()}"]).returncode
         case "torch":
             from wheelyard import torch_table
 
@@ -115,12 +118,10 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
 
 def _recorded(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> None:
     """Runs a command that works with the record of a release, while no other one does."""
-    display = Display(verbose=arguments.verbose)
+    display = Display()
     wheelhouse.hide_from_git(plan.project.release_folder)
     with only_run(plan.project.release_folder) as record:
         match arguments.command:
-            case "image" if arguments.prune:
-                _prune(plan, display, dry_run=arguments.dry_run)
             case "join":
                 words = [join.told(text) for text in arguments.made]
                 words += [join.told(text, is_all=True) for text in arguments.all_made]
@@ -133,7 +134,9 @@ def _recorded(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> Non
             case "report":
                 _report(plan, record, display)
             case "github":
-                _github(plan, record, display)
+                from wheelyard.report import github as release_page
+
+                display.say(release_page.publish(plan, record))
             case "serve":
                 _serve(record, plan, display)
             case _:
@@ -144,7 +147,7 @@ def _recorded(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> Non
 
 def _on_cluster(arguments: argparse.Namespace) -> int:
     """Runs a command with a Dask cluster as the place. What its machines offer decides the plan."""
-    link, offers, cluster = (_of_cluster(name) for name in ("link", "offers", "place"))
+    link, cluster = (_of_cluster(name) for name in ("link", "place"))
     if arguments.cache:
         raise Problem(
             "--cache is a folder of this machine, for trial builds here; leave out --cluster"
@@ -158,9 +161,6 @@ def _on_cluster(arguments: argparse.Namespace) -> int:
         def place(root: Path, module: local.StepModule, here: local.Here) -> Place:
             whole = cluster.Cluster(joined, local.Local(root, module, here))
             here.say(f"the cluster's dashboard, on the scheduler's machine: {joined.dashboard}")
-            here.display.show_above(
-                lambda: [offers.table(joined.members(), whole.at, joined.dashboard)]
-            )
             return whole  # type: ignore[no-any-return]
 
         return _planned(arguments, planning.load(options), place)
@@ -178,7 +178,7 @@ def _cluster_command(arguments: argparse.Namespace) -> None:
         return
     settings = worker.Settings(
         keys.address(arguments.address), arguments.keys, arguments.folder,
-        arguments.name or worker.default_name(), arguments.jobs or local.slots(),
+        arguments.name or f"{platform.node()}-{os.getpid()}", arguments.jobs or local.slots(),
         int(arguments.cache_gb * 1e9), arguments.network, arguments.memory_limit,
     )  # fmt: skip
     worker.work(settings, steps.module, Display())
@@ -229,15 +229,14 @@ def _plan(plan: Plan, arguments: argparse.Namespace) -> None:
     if arguments.github:
         print(json.dumps(github.matrices(plan)))
     elif arguments.support:
-        print(support.page(plan), end="")
+        print(show.page(plan), end="")
     else:
         jobs = Record(plan.project.release_folder).jobs
-        took = {name: job["seconds"] for name, job in jobs.items() if job["verdict"] == "passed"}
         files = {
             n: plan.project.release_folder / f for n, job in jobs.items() for f in job["outputs"]
         }
         sizes = {name: file.stat().st_size for name, file in files.items() if file.exists()}
-        show.show(plan, Console(), took, sizes)
+        show.show(plan, Console(), sizes)
 
 
 def _run(
@@ -256,7 +255,10 @@ def _run(
     if not any(graph.of_step(name) for name in names):
         raise Problem(f"this plan has no job of `{names[0]}`{WHY_NONE.get(names[0], '')}")
     if changes := plan.project.changes:
-        display.say(_dirty(plan, changes))
+        on_top = (
+            f"this release contains uncommitted changes on top of commit {plan.project.commit[:12]}"
+        )
+        display.say(f"{on_top}: {some(changes)}")
     head = _head(plan) | {"commit": plan.project.commit}
     record.head |= {"project": plan.project.name, **head, "strategy": plan.strategy}
     runner = Runner(graph, record, display, place)
@@ -266,25 +268,12 @@ def _run(
         runner.run(_chosen(graph, names, arguments.task), force=force)
     finally:
         problem = wheelhouse.fill(plan, record)
-        if "image" in names:
-            folder = plan.project.release_folder
-            for line in packages.not_as_kept(plan.project.root, folder, plan.machine):
-                display.say(line)
         if whole:
-            display.show_summary()
             _report(plan, record, display)
             for line in advise(plan, record):
                 display.say(line)
     if problem:
         raise Problem(problem)
-
-
-def _dirty(plan: Plan, changes: list[str]) -> str:
-    """Says that the release contains uncommitted changes, and names them."""
-    return (
-        f"this release contains uncommitted changes on top of commit {plan.project.commit[:12]}: "
-        + some(changes)
-    )
 
 
 def _chosen(graph: Graph, names: list[str], pattern: str | None) -> list[Job]:
@@ -308,37 +297,10 @@ def _all_indexes(plan: Plan) -> Graph:
     return Graph({name: job for graph in graphs for name, job in graph.jobs.items()})
 
 
-def _toolkit(arguments: argparse.Namespace) -> int:
-    """Runs the program with which the images assemble their toolkits."""
-    words = [f"--cuda={arguments.cuda}", f"--target={arguments.target}", arguments.folder]
-    words += [f"--debian={suite.mirror_here()}"]
-    return subprocess.run([sys.executable, FOLDER / "toolkit.py", *words]).returncode
-
-
-def _prune(plan: Plan, display: Display, *, dry_run: bool) -> None:
-    here = local.Here(plan.project.release_folder, display)
-    try:
-        needed = [
-            job.inputs["image"]
-            for job in steps.module("image").jobs(plan.asked(slow=True, wanted=()))
-        ]
-        old_images.remove(here.engine(), needed, display.say, dry_run=dry_run)
-    finally:
-        here.close()
-
-
 def _report(plan: Plan, record: Record, display: Display) -> None:
     from wheelyard.report.page import write
 
     display.say(f"the report: {write(plan, record)}")
-
-
-def _github(plan: Plan, record: Record, display: Display) -> None:
-    from wheelyard.report.github import publish
-
-    folder = plan.project.release_folder / "assets"
-    folder.mkdir(exist_ok=True)
-    display.say(publish(plan, record, folder))
 
 
 def _serve(record: Record, plan: Plan, display: Display) -> None:

@@ -144,12 +144,12 @@ def _merge(root: Path, commit: str) -> None:
 
 def rendered(name: str, tools: str) -> Files:
     """Returns the template's files for a project of that name, with the marker that describes them."""
-    dashed = canonicalize_name(name)
+    dashed, (option, setting) = canonicalize_name(name), _places(tools)
     names = {
         "my-ext": dashed,
         "my_ext": dashed.replace("-", "_"),
-        "--find-links TOOLS\n": _option(tools),
-        "TOOLS_FOR_PIP ": _setting(tools),
+        "--find-links TOOLS\n": option,
+        "TOOLS_FOR_PIP ": setting,
         "UV_WITH_HASHES": " ".join(
             (images.FOLDER / "uv.lock").read_text().replace("\\\n", "").split()
         ),
@@ -207,18 +207,14 @@ def _commit_all(folder: Path, subject: str) -> None:
     git.call(folder, "-c", "core.hooksPath=/dev/null", *_author(folder), *words)
 
 
-def _option(tools: str) -> str:
-    """Returns the line of ci/tools.txt that says where the tools come from; empty for PyPI."""
+def _places(tools: str) -> tuple[str, str]:
+    """Returns the line of ci/tools.txt that says where the tools come from, and the setting with which pip finds
+    opwright for an isolated build, which does not read that file; both are empty for PyPI."""
     if not tools:
-        return ""
-    return f"--extra-index-url {tools}\n" if "://" in tools else f"--find-links {tools}\n"
-
-
-def _setting(tools: str) -> str:
-    """Returns the setting with which pip finds opwright for an isolated build, which does not read ci/tools.txt."""
-    if not tools:
-        return ""
-    return f"PIP_EXTRA_INDEX_URL={tools} " if "://" in tools else f"PIP_FIND_LINKS=ci/{tools} "
+        return "", ""
+    if "://" in tools:
+        return f"--extra-index-url {tools}\n", f"PIP_EXTRA_INDEX_URL={tools} "
+    return f"--find-links {tools}\n", f"PIP_FIND_LINKS=ci/{tools} "
 
 
 def _replaced(text: str, names: dict[str, str]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from wheelyard.core import git
-from wheelyard.plan.project import Project, load
+from wheelyard.plan.project import Project, load, why_no_commit
 from wheelyard.problem import Problem
 
 UNRELEASED = "## [Unreleased]"
@@ -33,7 +33,9 @@ def check_head(project: Project, branch: str | None = None) -> None:
 
 def check_agreement(project: Project) -> None:
     """Checks that HEAD is a clean tree with the tag of its own version."""
-    if not project.commit or project.commit.endswith("+"):
+    if not project.commit:
+        raise Problem(why_no_commit(project.root))
+    if project.commit.endswith("+"):
         raise Problem("the tree has uncommitted changes; commit them, tag, and build again")
     if not project.version and project.version_tag:
         return  # the version is made from the tag
@@ -103,7 +105,9 @@ def _checked(project: Project, text: str) -> str:
         raise Problem(
             f"{text} is older than {project.version} in pyproject.toml; choose a newer one"
         )
-    if not project.commit or project.commit.endswith("+"):
+    if not project.commit:
+        raise Problem(why_no_commit(project.root))
+    if project.commit.endswith("+"):
         raise Problem(
             f"the tree has changes; commit or stash them first: {', '.join(project.changes[:4])}"
         )

@@ -78,6 +78,10 @@ def cuda_of(metadata: dict[str, Any], machine: str, python: str) -> str:
 
 def table(version: str) -> str:
     """Returns the table for ci/matrix.toml."""
+    if not re.fullmatch(r"\d+\.\d+", version):
+        raise Problem(
+            f"`{version}` is not a version of torch as a matrix names it; write it like 2.16"
+        )
     releases = {python: _newest(version, versions(python, ARCHS[0])) for python in PYTHONS}
     pythons = [python for python, newest in releases.items() if newest]
     if not pythons:

@@ -46,6 +46,7 @@ def test_the_committed_file_is_sound() -> None:
         ("[build]\n", f'[build]\ndownloads = [{{ url = "{URL}/", sha256 = "{SHA}" }}]\n', "needs a file's name"),
         ("[build]\n", f'[build]\ndownloads = [{{ url = "file:///a", sha256 = "{SHA}" }}]\n', "`file:///a` is not an"),
         ("[build]\n", f'[build]\ndownloads = [{TWICE}, {TWICE}]\n', "two files are named a b.tgz; give one another"),
+        ('"13.0", "cpu"]', '"cu130", "cpu"]', 'names `cu130`; write it like 13.0, or "cpu"'),
     ],
 )  # fmt: skip
 def test_a_bad_key_names_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -61,6 +62,26 @@ def test_a_bad_key_names_its_line(tmp_path: Path, old: str, new: str, message: s
 def test_not_toml(tmp_path: Path) -> None:
     with pytest.raises(Problem, match=r"matrix\.toml is not valid TOML.*line \d"):
         matrix.load(edited(tmp_path, "[arch.aarch64]", "[arch.aarch64"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"# \xe4\n", "matrix.toml:1: is not UTF-8"),
+        ("# ä\n".encode("utf-16"), "matrix.toml:1: is not UTF-8"),
+        (b"\xef\xbb\xbf[build]\n", "matrix.toml:1: starts with a byte order mark"),
+        (b"a = " + b"9" * 5000, "matrix.toml is not valid TOML: Exceeds the limit"),
+        (b"a = " + b"[" * 5000, "matrix.toml is not valid TOML: maximum recursion"),
+        (b'arch = "' + b"x" * 9000 + b'"\ntorch = {}\n', "arch must be a table, not 'xxx"),
+    ],
+)
+def test_a_file_that_no_reader_takes(tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "matrix.toml"
+    file.write_bytes(content)
+    with pytest.raises(Problem) as caught:
+        matrix.load(file)
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 300
 
 
 def test_a_missing_file_names_init(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
-from repository import ROOT, TOOL
+from repository import ROOT
 from wheelyard.config import matrix, policy, reference
 from wheelyard.problem import Problem
 
@@ -46,13 +46,6 @@ def test_schema_and_reader_refuse_the_same(what: str, tmp_path: Path) -> None:
     assert list(validator("matrix").iter_errors(tomllib.loads(text)))
     with pytest.raises(Problem, match=r"matrix\.toml:\d+: "):
         matrix.load(file)
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_reference_page_is_what_the_schema_says(name: str) -> None:
-    """If this fails, `make reference` renews the page."""
-    page = (TOOL / f"docs/{name}.md").read_text()
-    assert page == reference.page(KINDS[name], FILES[name].FILE)
 
 
 def test_the_page_tells_a_list_of_tables_from_a_table() -> None:

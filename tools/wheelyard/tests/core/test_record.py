@@ -2,9 +2,6 @@
 count."""
 
 import json
-import os
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -139,23 +136,3 @@ def test_a_link_among_the_results_is_refused(known: Record, tmp_path: Path) -> N
 def test_a_result_that_is_missing_is_no_pass(known: Record, tmp_path: Path) -> None:
     with pytest.raises(Problem, match=r"made no a\.whl"):
         known.passed(build(sdist="2"), {}, tmp_path / "nothing", {}, 1.0)
-
-
-def test_jobs_that_end_together_share_a_write_and_each_finds_itself_on_disk(
-    known: Record, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    writes = []
-
-    def slowly(_: int) -> None:
-        writes.append(time.sleep(0.1))
-
-    monkeypatch.setattr(os, "fsync", slowly)
-
-    def end(number: int) -> bool:
-        name = f"gate/{number}"
-        known.failed(job(name), {}, "it failed", 1.0)
-        return name in record.load(known.file)[1]
-
-    with ThreadPoolExecutor(20) as pool:
-        assert all(pool.map(end, range(20)))
-    assert len(writes) < 10

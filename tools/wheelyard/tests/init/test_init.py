@@ -49,20 +49,6 @@ def init(folder: Path) -> str:
     return done.stdout
 
 
-def test_names_are_found_without_a_project_table(tmp_path: Path) -> None:
-    found = sources.read(write(tmp_path, NO_PROJECT_TABLE))
-    assert (found.name, found.import_name) == ("their_ext", "their_ext")
-    assert found.reasons["name"] == "setup.py, setup(name=...)"
-    assert found.tests == ["test"]
-    assert not found.has_cuda
-
-
-def test_the_import_name_is_not_the_distributions(tmp_path: Path) -> None:
-    found = sources.read(write(tmp_path, OTHER_IMPORT))
-    assert (found.name, found.import_name) == ("their-ext", "theirs")
-    assert all(float(python) >= 3.12 for python in chosen(tmp_path).pythons)
-
-
 @pytest.mark.parametrize(("files", "strategy"), [(NO_PROJECT_TABLE, "each"), (LIMITED, "abi3")])
 def test_the_strategy_follows_from_the_sources(
     tmp_path: Path, files: dict[str, str], strategy: str
@@ -115,6 +101,30 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert file.read_text().endswith("# mine\n")
 
 
+def test_a_workflow_of_the_projects_own_is_left_alone(tmp_path: Path) -> None:
+    """boost-histogram and pycairo have one of this name."""
+    own = tmp_path / ".github/workflows/wheels.yml"
+    said = init(write(tmp_path, {**NO_PROJECT_TABLE, str(own): "name: theirs\n"}))
+    assert "written: .github/workflows/wheelyard.yml" in said
+    assert own.read_text() == "name: theirs\n"
+
+
+def test_names_that_setup_computes_can_be_given(tmp_path: Path) -> None:
+    """nm-vllm is like this, and its build needs torch, so the backend is not asked."""
+    setup = "from setuptools import setup\nsetup(name=' '.strip() or 'their_ext')\n"
+    write(tmp_path, {**NO_PROJECT_TABLE, "setup.py": setup})
+    assert "run `wheelyard init --name NAME`" in refused(tmp_path, {})
+    for names, words in (
+        (["--name=a b"], "`a b` is not a name"),
+        (["--name=their-ext", "--import=their-ext"], "`their-ext` is not a name that Python can"),
+    ):
+        done = wheelyard(tmp_path, "init", *names)
+        assert (done.returncode, words in done.stderr) == (1, True)
+    assert wheelyard(tmp_path, "init", "--name=their-ext", "--import=their_ext").returncode == 0
+    plan = planning.load(Options(base="debian"), tmp_path)
+    assert (plan.project.name, plan.project.import_name) == ("their-ext", "their_ext")
+
+
 def test_a_project_without_cuda_code_runs_beside_any_build_of_torch(tmp_path: Path) -> None:
     """PyPI's torch is a CUDA build; a wheel without device code serves its users too."""
     folder = write(tmp_path, NO_PROJECT_TABLE)
@@ -153,23 +163,77 @@ def test_submodules_that_were_not_cloned_are_named(tmp_path: Path) -> None:
     assert sources.empty_submodules(tmp_path / "clone") == ["csrc/headers"]
 
 
-def test_cuda_code_beside_the_project_is_found_through_a_link(tmp_path: Path) -> None:
-    write(tmp_path, {"engine/kernel.cu": "", "engine/loop/.keep": ""})
+NAMED = '[project]\nname = "theirs"\nversion = "1"\n'
+SCRIPTS = {"benchmark/__init__.py": "", "other/__init__.py": ""}
+NANOBIND = "# nanobind_add_module(other x.cpp)\nNanobind_Add_Module( Theirs\n  STABLE_ABI x.cpp)\n"
+PYBIND = 'set(NAME "Theirs")\npybind11_add_module(${OTHER} x)\npybind11_add_module(${NAME} x)\n'
+VARIABLE = "set(NAME ${SKBUILD_PROJECT_NAME})\nnanobind_add_module(${NAME} x.cpp)\n"
+MADE_BY_SETUP = "setup(name='theirs', ext_modules=[CUDAExtension('theirs', ['x.cu'])])\n"
+CFG = "[metadata]\nname = theirs\n[options]\npython_requires = >=3.12\ninstall_requires =\n  einops>=0.8\n  torch\n"
+ONE_TEXT = 'setup(name="their_ext", extras_require={"test": "ubelt"}, install_requires=[])'
+WITHOUT_TESTS = {name: text for name, text in NO_PROJECT_TABLE.items() if "test_it" not in name}
+GUESSED, KLAY = "is_import_guessed", {"src/klay/__init__.py": "", **SCRIPTS}
+FACTS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "names in setup.py": (NO_PROJECT_TABLE, {"name": "their_ext", "import_name": "their_ext", "tests": ["test"]}),
+    "an import name of its own": (OTHER_IMPORT, {"name": "their-ext", "import_name": "theirs", "has_cuda": False}),
+    "a script named test": ({**WITHOUT_TESTS, "tests/test.py": ""}, {"tests": []}),
+    "a module of CMake, as in manifold3d": (
+        {"pyproject.toml": NAMED, "python/CMakeLists.txt": NANOBIND}, {"import_name": "Theirs", GUESSED: False},
+    ),
+    "a module of CMake, as in ducc0": (
+        {"pyproject.toml": NAMED, "CMakeLists.txt": PYBIND}, {"import_name": "Theirs", GUESSED: False},
+    ),
+    "a module named by a variable": (
+        {"pyproject.toml": NAMED, "CMakeLists.txt": VARIABLE, "python/test/test_it.py": ""},
+        {"import_name": "theirs", "tests": ["python/test"]},
+    ),
+    "poetry's own table, as in fnv_hash_fast": (
+        {"pyproject.toml": f'{NAMED}[tool.poetry.dependencies]\nfnvhash = "*"\n'}, {"dependencies": None},
+    ),
+    "a module that setup.py makes, as in torchac_cuda": (
+        {"setup.py": MADE_BY_SETUP, "x.cu": ""}, {"import_name": "theirs", GUESSED: False},
+    ),
+    "a package that CMake fills, as in klaycircuits": (
+        {"pyproject.toml": f'{NAMED}[tool.scikit-build]\nwheel.packages = ["src/klay"]\n', **KLAY},
+        {"import_name": "klay", "package": "src/klay/", GUESSED: False},
+    ),
+    "a package that CMake fills, by its name": (
+        {"pyproject.toml": f'{NAMED}[tool.scikit-build.wheel.packages]\nklay = "src/klay"\n', **KLAY},
+        {"import_name": "klay", "package": "src/klay/", GUESSED: False},
+    ),
+    "a package beside scripts, as in gemmi": (
+        {"pyproject.toml": NAMED, "python/theirs/__init__.py": "", **SCRIPTS},
+        {"import_name": "theirs", "package": "python/theirs/", GUESSED: False},
+    ),
+    "requirements in setup.cfg": (
+        {"setup.cfg": CFG, "theirs/__init__.py": ""},
+        {"dependencies": ["einops>=0.8", "torch"], "requires_python": ">=3.12"},
+    ),
+    "an extra that is one text": (
+        {**NO_PROJECT_TABLE, "pyproject.toml": "", "setup.py": f"from setuptools import setup\n{ONE_TEXT}"},
+        {"test_requires": []},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FACTS)
+def test_facts_that_the_files_tell(tmp_path: Path, what: str) -> None:
+    files, expected = FACTS[what]
+    found = vars(sources.read(write(tmp_path, files)))
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_sources_beside_the_project_are_found(tmp_path: Path) -> None:
+    """A link leads to those of the one project; only the setup.py of the other knows where they are."""
+    write(tmp_path, {"engine/kernel.cu": "", "engine/CMakeLists.txt": "", "engine/loop/.keep": ""})
     write(tmp_path / "python", NO_PROJECT_TABLE)
     (tmp_path / "python/engine").symlink_to("../engine")
     (tmp_path / "engine/loop/back").symlink_to("../..")
-    found = sources.read(tmp_path / "python")
-    assert found.has_cuda
-    assert found.reasons["cuda"] == "engine/kernel.cu is CUDA code"
-
-
-def test_a_setup_that_drives_cmake_beside_it_has_its_sources_there(tmp_path: Path) -> None:
-    """No link leads to the sources: only setup.py knows where they are."""
-    write(tmp_path, {"engine/src/kernel.cu": "", "engine/CMakeLists.txt": ""})
+    assert sources.read(tmp_path / "python").reasons["cuda"] == "engine/kernel.cu is CUDA code"
     setup = {"pyproject.toml": '[project]\nname = "their-torch"\n', "their/torch/__init__.py": ""}
-    write(tmp_path / "python/their_torch", setup)
-    found = sources.read(tmp_path, "python/their_torch")
-    assert found.reasons["cuda"] == "engine/src/kernel.cu is CUDA code"
+    write(tmp_path / "other/their_torch", setup)
+    found = sources.read(tmp_path, "other/their_torch")
+    assert found.reasons["cuda"] == "engine/kernel.cu is CUDA code"
     assert found.repository == tmp_path
     assert found.import_name == "their.torch"  # `their` belongs to other distributions too
 
@@ -317,12 +381,9 @@ def test_scikit_builds_limited_api_counts(tmp_path: Path, api: str, python: str)
         "theirs/__init__.py": "",
         "a.cpp": "#include <nanobind/nanobind.h>",
     }
-    assert written(tmp_path, files)["strategy"] == {"default": "abi3", "abi3": {"python": python}}
-
-
-def test_a_script_named_test_is_no_test(tmp_path: Path) -> None:
-    files = {k: v for k, v in NO_PROJECT_TABLE.items() if "test_it" not in k}
-    assert sources.read(write(tmp_path, {**files, "tests/test.py": ""})).tests == []
+    found = written(tmp_path, files)
+    assert found["strategy"] == {"default": "abi3", "abi3": {"python": python}}
+    assert found["python"]["versions"][0] == python
 
 
 def test_pins_of_torch_and_python_decide(tmp_path: Path) -> None:
@@ -338,8 +399,12 @@ def test_pins_of_torch_and_python_decide(tmp_path: Path) -> None:
 
 def test_a_python_that_debian_lacks_is_not_every_python(tmp_path: Path) -> None:
     text = OTHER_IMPORT["pyproject.toml"].replace(">=3.12", "==3.12.*")
-    init(write(tmp_path, {**OTHER_IMPORT, "pyproject.toml": text}))
-    assert tomllib.loads((tmp_path / matrix.FILE).read_text())["python"]["versions"] == ["3.12"]
+    found = written(tmp_path, {**OTHER_IMPORT, "pyproject.toml": text})
+    assert found["python"]["versions"] == ["3.12"]
+
+
+def theirs(line: str) -> dict[str, str]:
+    return {**OTHER_IMPORT, "pyproject.toml": f'[project]\nname = "theirs"\n{line}\n'}
 
 
 REFUSED = {
@@ -349,10 +414,7 @@ REFUSED = {
         "pure Python",
     ),
     "another torch": (
-        {
-            **OTHER_IMPORT,
-            "pyproject.toml": '[project]\nname = "theirs"\ndependencies = ["torch<2.8"]\n',
-        },
+        theirs('dependencies = ["torch<2.8"]'),
         "requires torch<2.8, and this version of wheelyard knows 2.10 to 2.15",
     ),
     "a broken pyproject.toml": (
@@ -360,21 +422,12 @@ REFUSED = {
         "is not valid TOML",
     ),
     "no specifier": (
-        {
-            **OTHER_IMPORT,
-            "pyproject.toml": '[project]\nname = "theirs"\nrequires-python = ">=3.9.*"\n',
-        },
+        theirs('requires-python = ">=3.9.*"'),
         "requires-python is `>=3.9.*`, which is not a version specifier",
     ),
-    "no Python": (
-        {
-            **OTHER_IMPORT,
-            "pyproject.toml": '[project]\nname = "theirs"\nrequires-python = "<3.9"\n',
-        },
-        "requires Python <3.9, and the torches",
-    ),
+    "no Python": (theirs('requires-python = "<3.9"'), "requires Python <3.9, and the torches"),
     "no requirement": (
-        {**OTHER_IMPORT, "pyproject.toml": '[project]\nname = "theirs"\ndependencies = ["a b"]\n'},
+        theirs('dependencies = ["a b"]'),
         "has the requirement `a b`, which pip cannot read",
     ),
     "Rust": (
@@ -413,15 +466,15 @@ def test_the_only_package_may_be_no_part_of_the_wheel(tmp_path: Path) -> None:
     assert written(tmp_path, files)["project"]["import_name"] == "theirs"
 
 
-def test_a_module_that_cmake_makes_is_found(tmp_path: Path) -> None:
-    """manifold3d is like this: no package, and a backend that reports no top-level module."""
-    cmake = "# nanobind_add_module(other x.cpp)\nNanobind_Add_Module( Theirs\n  STABLE_ABI x.cpp)\n"
-    project = '[project]\nname = "theirs"\nversion = "1"\n'
-    found = sources.read(
-        write(tmp_path, {"pyproject.toml": project, "python/CMakeLists.txt": cmake})
-    )
-    assert (found.import_name, found.is_import_guessed) == ("Theirs", False)
-    assert found.reasons["import"] == "the module that python/CMakeLists.txt makes"
+def test_a_project_is_not_compiled_to_learn_names(tmp_path: Path) -> None:
+    """meson-python is like this: it has no hook for the metadata alone."""
+    backend = "def build_wheel(*_): open('/tmp/built', 'w')\ndef build_sdist(*_): pass\n"
+    backend = backend.replace("/tmp/built", str(tmp_path / "built"))
+    project = '[project]\nname = "theirs"\nversion = "1"\n[build-system]\nrequires = []\n'
+    project += 'build-backend = "own"\nbackend-path = ["."]\n'
+    files = {"pyproject.toml": project, "own.py": backend, "other/__init__.py": "", "x.c": ""}
+    assert "own tells them only by a whole build" in " ".join(init(write(tmp_path, files)).split())
+    assert not (tmp_path / "built").exists()
 
 
 def test_tests_inside_the_package_have_a_line_of_the_matrix(tmp_path: Path) -> None:
@@ -457,7 +510,8 @@ def test_a_source_that_uses_both_apis_is_named_once(tmp_path: Path) -> None:
 
 
 EXTRA = '[project.optional-dependencies]\ntest = ["ubelt", "torch", "their_ext[all]"]\n'
-GROUP = '[dependency-groups]\ntests = ["ubelt", {include-group = "dev"}]\n'
+GROUP = '[dependency-groups]\ntests = [{include-group = "more"}]\nmore = ["ubelt", {include-group = "tests"}]\n'
+SETUP_CFG = "[metadata]\nname = their_ext\n[options.extras_require]\ntest =\n  # own\n  ubelt\n"
 SETUP_EXTRA = 'setup(name="their_ext", extras_require={"tests": ["ubelt"]})'
 COMPUTED = 'setup(name="their_ext", version="1", extras_require={"testing": "ubelt".split()})'
 
@@ -468,6 +522,10 @@ COMPUTED = 'setup(name="their_ext", version="1", extras_require={"testing": "ube
         ({"pyproject.toml": f'[project]\nname = "their_ext"\n{EXTRA}'}, "the extra `test`"),
         ({"pyproject.toml": GROUP}, "the dependency group `tests`"),
         ({"setup.py": f"from setuptools import setup\n{SETUP_EXTRA}"}, "setup.py's extra `tests`"),
+        (
+            {"pyproject.toml": "", "setup.py": "", "setup.cfg": SETUP_CFG},
+            "setup.cfg's extra `test`",
+        ),
         (
             {"pyproject.toml": "", "setup.py": f"from setuptools import setup\n{COMPUTED}"},
             "the extra `testing`",
@@ -487,10 +545,3 @@ def test_setup_requires_is_installed_for_the_build(tmp_path: Path) -> None:
     files = {"pyproject.toml": "", "setup.py": f"from setuptools import setup\n{call}"}
     init(write(tmp_path, NO_PROJECT_TABLE | files))
     assert planning.load(Options(), tmp_path).matrix.build.requires == ["cffi>=1"]
-
-
-def test_an_extra_that_is_one_text_is_no_list_of_letters(tmp_path: Path) -> None:
-    call = 'setup(name="their_ext", extras_require={"test": "ubelt"}, install_requires=[])'
-    files = {"pyproject.toml": "", "setup.py": f"from setuptools import setup\n{call}"}
-    found = sources.read(write(tmp_path, NO_PROJECT_TABLE | files))
-    assert found.test_requires == []

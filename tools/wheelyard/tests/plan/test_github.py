@@ -22,15 +22,12 @@ def jobs(chunked: dict[str, Any]) -> list[dict[str, str]]:
     return [job for part in parts for job in part]
 
 
-def test_each_of_our_matrix_is_298_builds_in_two_chunks(plan: Plan) -> None:
+def test_more_builds_than_a_matrix_may_have_are_in_chunks(plan: Plan) -> None:
     each = plan.asked(strategy="each", place="github", base="pypa")
-    made = github.matrices(each)
-    builds = jobs(made["build"])
-    assert [len(json.loads(c["jobs"])["include"]) for c in made["build"]["include"]] == [256, 42]
-    assert sorted(job["name"] for job in builds) == sorted(wheel.name for wheel in each.all_wheels)
-    assert {arch: sum(j["arch"] == arch for j in builds) for arch in plan.matrix.arch} == {
-        "x86_64": 149, "aarch64": 149,
-    }  # fmt: skip
+    assert len(each.all_wheels) > github.LIMIT
+    builds = jobs(github.matrices(each)["build"])
+    assert [job["name"] for job in builds] == [wheel.name for wheel in each.wheels]
+    assert len(each.wheels) == len(each.all_wheels)
 
 
 def test_every_job_has_a_native_runner(plan: Plan) -> None:

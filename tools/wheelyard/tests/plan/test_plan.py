@@ -10,7 +10,7 @@ from rich.console import Console
 from wheelyard import steps
 from wheelyard.core.job import made
 from wheelyard.plan import plan as planning
-from wheelyard.plan import show, support
+from wheelyard.plan import show
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 
@@ -56,13 +56,6 @@ def test_variants_need_targets_with_numbers(plan: Plan) -> None:
         steps.planned(named)
 
 
-def test_how_long_it_takes_is_measured_or_not_known(plan: Plan) -> None:
-    assert "is not known yet: `wheelyard build --wheel x86_64`" in show.how_long(plan, {})
-    each = with_options(plan, strategy="each", place="github", base="pypa")
-    said = show.how_long(each, {"build/sdist": 5.0, "build/a": 60.0, "build/b": 120.0})
-    assert said.startswith("About 447 minutes of building, one after the other: 298 wheels of 90 s")
-
-
 def test_the_tables_fit_80_columns(plan: Plan) -> None:
     for options in ({}, {"strategy": "each"}, {"variants": "gpu"}):
         console = Console(width=80, record=True, file=io.StringIO())
@@ -78,7 +71,7 @@ def test_the_tables_fit_80_columns(plan: Plan) -> None:
 
 def test_the_page_for_users_has_every_cell_once_with_how_it_is_known(plan: Plan) -> None:
     on_github = with_options(plan, place="github")
-    text = support.page(on_github)
+    text = show.page(on_github)
     found = Counter[tuple[str, str, str, str, str]]()
     for part in text.split("\n## ")[1:]:
         arch, header, _, *rows = [line for line in part.splitlines() if line]
@@ -96,6 +89,11 @@ def test_the_page_for_users_has_every_cell_once_with_how_it_is_known(plan: Plan)
 
 
 def test_the_page_of_a_project_without_cuda_names_no_gpu() -> None:
-    text = support.page(planning.load(Options(base="debian"), TOOL / "tests/demo"))
+    text = show.page(planning.load(Options(base="debian"), TOOL / "tests/demo"))
     assert "| 2.10 | cpu | 3.11 |" in text
     assert "- GPUs" not in text
+
+
+def test_a_wheel_that_is_not_in_the_plan_is_named(plan: Plan) -> None:
+    with pytest.raises(Problem, match=r"is named \*cu12, other; names are like x86_64, aarch64"):
+        _ = plan.asked(wanted=("*cu12", "other")).wheels

@@ -165,6 +165,15 @@ def test_a_job_that_the_artifact_is_not_for_is_refused(record: Record, wheels: l
         shutil.rmtree(folder)
 
 
+@pytest.mark.parametrize("artifact", [*github.ARTIFACTS, "build-aarch64", "verify-1-0", "unknown"])
+def test_an_artifact_hands_on_what_it_is_for_and_nothing_else(artifact: str) -> None:
+    jobs = ["build/sdist", "repair/x86_64", "gate/x86_64", "smoke/x86_64", "gpu/x86_64"]
+    jobs += ["attest/files", "publish/testpypi", "install/testpypi-x", "publish/pypi"]
+    own = dict(zip(github.ARTIFACTS, jobs, strict=True)).get(artifact)
+    artifact = artifact.replace("*", "x86_64")
+    assert [job for job in jobs if MAY(artifact, job)] == ([own] if own else [])
+
+
 def test_an_artifact_inside_another_is_not_looked_at(record: Record, wheels: list[Path]) -> None:
     handed(record, "gpu/gate", repair_a=[wheels[0]])
     with pytest.raises(Problem, match=r"there is no release\.json below"):

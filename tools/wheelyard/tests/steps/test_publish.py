@@ -154,7 +154,7 @@ def test_other_bytes_under_a_used_name_are_refused(devpi: Index, tmp_path: Path)
 
 def test_wrong_password(devpi: Index, tmp_path: Path) -> None:
     wrong = dataclasses.replace(devpi, password="not-the-password")
-    with pytest.raises(Problem, match="refuses the"):
+    with pytest.raises(Problem, match=r"HTTPError: 40[13] "):
         send(wrong, [make_wheel(tmp_path, version="1.3")], tmp_path)
     assert "not-the-password" not in (tmp_path / "log").read_text()
 
@@ -223,10 +223,7 @@ def test_only_an_index_on_this_machine_stands_in(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("INDEX_PYPI", "https://elsewhere.example/legacy/")
-    with (
-        pytest.raises(Problem, match="INDEX_PYPI redirects pypi"),
-        index.ready("pypi", tmp_path),
-    ):
+    with pytest.raises(Problem, match="INDEX_PYPI redirects pypi"), index.ready("pypi", tmp_path):
         pass
 
 
@@ -302,13 +299,7 @@ def test_a_folder_gets_the_release_when_its_evidence_is_there(tmp_path: Path) ->
         "evidence_of_jobs": [seen],
         "smoke_tests": [seen],
     }
-    told = {
-        **ASKED,
-        "index": publish.FOLDER,
-        "site": str(site),
-        "address": "",
-        "project": NAME,
-    }
+    told = {**ASKED, "index": publish.FOLDER, "site": str(site), "address": "", "project": NAME}
     with pytest.raises(Problem, match="no GPU evidence for demo_ext"):
         publish.run(job("publish/folder"), workspace(tmp_path, made, **told))
     assert not site.exists()

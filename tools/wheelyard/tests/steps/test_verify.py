@@ -10,6 +10,7 @@ import pytest
 from recorded import workspace
 from wheelyard.config.matrix import RunCell
 from wheelyard.plan.plan import Plan
+from wheelyard.problem import Problem
 from wheelyard.steps import verify
 
 NAME = "torch-2.11.0-cp311-cp311-manylinux_2_28_x86_64.whl"
@@ -46,6 +47,13 @@ def test_a_cell_has_its_own_command_or_that_of_all(plan: Plan) -> None:
     tests = ["a b/tests", "README.rst", "one.py"]
     named = plan.edited(verify={"command": "", "tests": tests})
     assert named.test_command.endswith("no:cacheprovider 'a b/tests' one.py")
+
+
+def test_tests_that_are_not_there_are_refused_before_anything_is_built(plan: Plan) -> None:
+    with pytest.raises(
+        Problem, match=r"verify\.tests names `tests/lost`, and git knows no such file"
+    ):
+        verify.jobs(plan.edited(verify={"tests": ["tests/package", "tests/lost"]}))
 
 
 HINTS = {

@@ -1,13 +1,17 @@
-"""Tests images: the base is chosen with a reason, tags follow the contents, settings stay out of the image."""
+"""Tests images: the base is chosen with a reason, tags follow the contents, settings stay out of the image, and the
+packages in it are listed by what they are."""
 
 import dataclasses
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
+from wheelyard.steps import image
 from wheelyard.tools import host_settings, images
 
 
@@ -119,3 +123,28 @@ def test_lines_that_move_between_scripts_make_another_image(
     after = images._files_digest("build")
     images._files_digest.cache_clear()
     assert before != after
+
+
+def test_a_python_package_with_other_files_is_another(tmp_path: Path) -> None:
+    """The version is the same. Files that an installer adds make no difference."""
+    info = tmp_path / "demo-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n")
+    (tmp_path / "demo.py").touch()  # later Pythons list only files that exist
+
+    def listed(record: str) -> str:
+        (info / "RECORD").write_text(record)
+        program = f"import sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n{image.LIST}"
+        shown = subprocess.run(
+            [sys.executable, "-I", "-c", f"import sys; sys.path.append({str(tmp_path)!r})\n{program}"],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        (word,) = [word for word in shown.split() if word.startswith("demo==1.0@")]
+        return word
+
+    plain = listed("demo.py,sha256=abc,1\n")
+    assert listed("demo.py,sha256=abd,1\n") != plain
+    by_another = (
+        "demo.py,sha256=abc,1\ndemo-1.0.dist-info/INSTALLER,sha256=x,3\n../../bin/demo,sha256=y,3\n"
+    )
+    assert listed(by_another) == plain

@@ -275,10 +275,7 @@ class Smoke:
     spec: str = key(
         "A command of the installed package that prints `checks` and `timing` as JSON.", ""
     )
-    checks: list[Check] = key(
-        "Calls and the expressions that give the right answers.",
-        [],
-    )
+    checks: list[Check] = key("Calls and the expressions that give the right answers.", [])
     timing: Timing | None = key("A call to time.", None)
 
 
@@ -296,8 +293,7 @@ class Publish:
         ("x86_64", "aarch64"),
     )
     gpu_tests: bool = key(
-        "Whether that evidence must also show that the tests of [verify] passed on the GPU.",
-        False,
+        "Whether that evidence must also show that the tests of [verify] passed on the GPU.", False
     )
     gpu_runner: list[str] = key(
         "Labels of the runner on which the release workflow calls `wheelyard gpu`. On a runner without a GPU that "
@@ -448,6 +444,12 @@ def _check_references(matrix: Matrix, source: Source) -> None:
     for name, torch in matrix.torch.items():
         for python in torch.pythons:
             need(python, matrix.python.versions, "torch", name, "pythons")
+        for cuda in torch.cuda:
+            if not re.fullmatch(r"\d+\.\d+|cpu", cuda):
+                raise source.problem(
+                    ["torch", name, "cuda"],
+                    f'torch.{name}.cuda names `{cuda}`; write it like 13.0, or "cpu"',
+                )
         for cuda in torch.index:
             need(cuda, torch.cuda, "torch", name, "index")
     for cell in matrix.verify.run:

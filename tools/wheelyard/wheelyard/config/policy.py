@@ -1,11 +1,23 @@
 """Defines ci/policy.toml: the rules that a project's wheels must keep to. wheelscope judges by it."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from wheelyard.config.schema import key, parse, read
 
 FILE = "ci/policy.toml"
+LEVELS = ("error", "warning", "note", "off")
+VERSION = r"\d+(\.\d+)+"
+# What the values of some keys look like, with an example. The gate would take another value for a rule that every wheel
+# keeps or breaks, after everything was compiled.
+FORMS = {
+    ("platform", "highest"): (r"manylinux(1|2010|2014|_2_\d+)", "manylinux_2_28"),
+    ("python", "min"): (VERSION, "3.10"),
+    ("torch", "min"): (VERSION, "2.10"),
+    ("cuda", "sass"): (r"\d+[af]?", "90"),
+    ("cuda", "driver"): (VERSION, "525.60.13"),
+}
 
 
 @dataclass(frozen=True)
@@ -20,19 +32,23 @@ class Size:
 
 @dataclass(frozen=True)
 class Python:
-    abi: list[str] = key("Kinds of Python ABI that are allowed: none, abi3, version.", [])
+    abi: list[str] = key(
+        "Kinds of Python ABI that are allowed.", [], ("none", "abi3", "abi3t", "version")
+    )
     min: str = key("The oldest Python that the wheel must support.", "")
 
 
 @dataclass(frozen=True)
 class Torch:
-    abi: list[str] = key("Kinds of torch ABI that are allowed: none, stable, cxx.", [])
+    abi: list[str] = key("Kinds of torch ABI that are allowed.", [], ("none", "stable", "cxx"))
     min: str = key("The oldest torch that the wheel must support.", "")
 
 
 @dataclass(frozen=True)
 class Cuda:
-    runtime: list[str] = key("How the CUDA runtime may be linked: static, dynamic.", [])
+    runtime: list[str] = key(
+        "How the CUDA runtime may be linked.", [], ("none", "static", "dynamic")
+    )
     sass: list[str] = key("GPU targets that must have native code, such as 80 and 90a.", [])
     ptx: bool = key("Whether there must be PTX for newer GPUs.", False)
     driver: str = key("The oldest driver that the wheel must support.", "")
@@ -92,4 +108,14 @@ def load(file: Path) -> Policy:
     """Reads the policy in `file` and checks every key."""
     tables, source = parse(file, file.name)
     policy: Policy = read(Policy, tables, [], source)
+    for path, (form, example) in FORMS.items():
+        given = getattr(getattr(policy, path[0]), path[1])
+        for value in given if isinstance(given, list) else [given]:
+            if value and not re.fullmatch(form, value):
+                what = f"{'.'.join(path)} is `{value}`; it looks like {example}"
+                raise source.problem([*path], what)
+    for name, level in policy.levels.items():
+        if level not in LEVELS:
+            what = f"levels.{name} is `{level}`; it is one of: {', '.join(LEVELS)}"
+            raise source.problem(["levels", name], what)
     return policy

@@ -66,14 +66,24 @@ class Source:
 def parse(file: Path, shown: str) -> tuple[dict[str, Any], Source]:
     """Returns the tables of a file; `shown` is its name in messages."""
     try:
-        text = file.read_text()
+        text = file.read_text(encoding="utf-8")
+        if text.startswith("\ufeff"):
+            raise Problem(f"{shown}:1: starts with a byte order mark; save it as UTF-8 without one")
         return tomllib.loads(text), Source(shown, text)
     except FileNotFoundError:
         raise Problem(
             f"{file} is missing; `wheelyard init` writes one for the project that it finds"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Problem(f"{shown} is not valid TOML: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise Problem(f"{shown}{not_toml(error)}") from None
+
+
+def not_toml(error: Exception) -> str:
+    """Says where a file is not valid TOML, and why. A number or nesting may also be too large for Python."""
+    if not isinstance(error, UnicodeDecodeError):
+        return f" is not valid TOML: {error}"
+    before = error.object[: error.start].decode()
+    return f":{before.count(chr(10)) + 1}: is not UTF-8; save it in that encoding"
 
 
 def read(kind: Any, value: Any, path: list[str], source: Source) -> Any:
@@ -83,7 +93,7 @@ def read(kind: Any, value: Any, path: list[str], source: Source) -> Any:
     origin = typing.get_origin(kind)
     plain = dict if dataclasses.is_dataclass(kind) else origin or kind
     if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
-        raise source.problem(path, f"{place} must be {NAMES[plain]}, not {value!r}")
+        raise source.problem(path, f"{place} must be {NAMES[plain]}, not {value!r:.80}")
     if dataclasses.is_dataclass(kind):
         return _table(kind, value, path, source)
     if origin is list:

@@ -80,11 +80,6 @@ class Engine:
             _remove(self.command, program)
             raise
 
-    def remove_leftovers(self, say: Callable[[str], None]) -> None:
-        """Removes the containers that a run in this release folder left when it was killed together with its guard."""
-        if count := _remove(self.command, self.label):
-            say(f"removed {count} containers left by a stopped run")
-
     def has_image(self, name: str) -> bool:
         return shell.capture([self.command, "image", "inspect", name]) is not None
 
@@ -135,7 +130,8 @@ def ready(release_folder: Path, say: Callable[[str], None]) -> Engine:
         except BaseException:
             users.close()
             raise
-    engine.remove_leftovers(say)
+    if count := _remove(command, label):  # of a run that was killed together with its guard
+        say(f"removed {count} containers left by a stopped run")
     _look_for_room(command, say)
     return engine
 
@@ -150,8 +146,8 @@ def _look_for_room(command: str, say: Callable[[str], None]) -> None:
         return
     if free < ROOM:
         say(
-            f"only {free >> 30} GiB are free in {folder}; images that are still to be made may not fit. `wheelyard "
-            "image --prune` removes those that this project does not need"
+            f"only {free >> 30} GiB are free in {folder}; images that are still to be made may not fit. {shell.PRUNE} "
+            "removes wheelyard's of all projects, `docker builder prune` their layers"
         )
 
 

@@ -6,7 +6,7 @@ references to files. `Made` refers to files that other jobs make; the record tur
 run.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,14 +74,6 @@ class Graph:
 
     def of_step(self, step: str) -> list[Job]:
         return [job for job in self.jobs.values() if job.step == step]
-
-    @property
-    def steps(self) -> list[str]:
-        return list(dict.fromkeys(job.step for job in self.jobs.values()))
-
-    def before(self, job: Job) -> Iterator[Job]:
-        """Returns the jobs that a job directly waits for."""
-        return (self.jobs[name] for name in job.after)
 
     @classmethod
     def of(cls, jobs: Iterable[Job]) -> "Graph":

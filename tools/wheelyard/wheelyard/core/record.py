@@ -35,8 +35,7 @@ class Record:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.file, self._taken_file = folder / "release.json", folder / "taken.json"
-        self._lock, self._writing = threading.Lock(), threading.Lock()
-        self._changes = self._written = 0  # changes so far, and those on disk
+        self._lock = threading.Lock()
         self._lines: dict[str, tuple[Facts, str]] = {}  # entries, and their JSON
         self.head: Facts = {"schema_version": 2}
         self.jobs: dict[str, Facts] = {}
@@ -139,7 +138,8 @@ class Record:
             flush(made_in / path)
             (made_in / path).replace(target)
         for stale in before.keys() - outputs.keys():
-            if not self._is_anothers(stale, job.name):
+            others = (e for name, e in self.jobs.items() if name != job.name)
+            if not any(stale in entry["outputs"] for entry in others):
                 (self.folder / stale).unlink(missing_ok=True)
         self._enter(job.name, "passed", seconds, inputs=inputs, outputs=outputs, facts=facts)
 
@@ -189,9 +189,6 @@ class Record:
         if gone:
             self.write()
 
-    def _is_anothers(self, path: str, name: str) -> bool:
-        return any(path in e["outputs"] for other, e in self.jobs.items() if other != name)
-
     def _enter(self, name: str, verdict: str, seconds: float, **more: Facts) -> None:
         with self._lock:
             self.jobs[name] = {"verdict": verdict, "seconds": round(seconds, 1), **more}
@@ -199,24 +196,12 @@ class Record:
         self.write()
 
     def write(self) -> None:
-        """Writes the record atomically: every reader, even after a kill, sees the old or the new one.
-
-        Jobs that end while a write is under way wait for it, and share the next one.
-        """
+        """Writes the record atomically: every reader, even after a kill, sees the old or the new one."""
         with self._lock:
-            self._changes += 1
-            mine = self._changes
-        with self._writing:
-            if self._written >= mine:
-                return
-            with self._lock:
-                changes, names, taken = self._changes, self.jobs.keys(), set(self.taken)
-                own, others = self._text(names - taken), self._text(names & taken)
             self.folder.mkdir(parents=True, exist_ok=True)
-            if taken or self._taken_file.exists():
-                _write(self._taken_file, others)
-            _write(self.file, own)
-            self._written = changes
+            if self.taken or self._taken_file.exists():
+                _write(self._taken_file, self._text(self.jobs.keys() & self.taken))
+            _write(self.file, self._text(self.jobs.keys() - self.taken))
 
     def write_whole(self, file: Path) -> Path:
         """Writes everything that is known into `file`, including what other machines did."""

@@ -6,7 +6,7 @@ originals, and a container that gets the copies sees no other file of the releas
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -85,10 +85,6 @@ class Workspace:
     @property
     def engine(self) -> Engine:
         return self.machine.engine()
-
-    @property
-    def say(self) -> Callable[[str], None]:
-        return self.machine.say
 
     @staticmethod
     def _copied(source: Path, target: Path, recorded: str) -> Path:

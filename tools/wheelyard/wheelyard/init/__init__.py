@@ -1,5 +1,6 @@
 """Runs `wheelyard init`: examines a project, writes the files that get it started, and says why."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -16,12 +17,15 @@ from wheelyard.init.sources import Found
 from wheelyard.problem import Problem
 
 WORKFLOW = ".github/workflows/wheels.yml"
+OTHER_WORKFLOW = ".github/workflows/wheelyard.yml"
 RUST = {"maturin", "setuptools-rust"}
 
 
-def run(root: Path, display: Display, folder: str = "", import_name: str = "") -> None:
+def run(
+    root: Path, display: Display, folder: str = "", name: str = "", import_name: str = ""
+) -> None:
     """Writes the missing files without asking, and overwrites none. `folder` is the one below the root that has the
-    project's setup."""
+    project's setup. The names given take precedence over those of its files."""
     from wheelyard.init import metadata  # jobs that publish read sources and have no `build`
 
     place = root / folder
@@ -40,7 +44,13 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
             f"{place} has no C, C++, CUDA or Cython source and no extension in setup.py: a pure Python project has "
             "one wheel for everybody, which `python -m build` makes"
         )
+    if name:
+        if not re.fullmatch(r"[A-Za-z0-9]+([-_.]+[A-Za-z0-9]+)*", name):
+            raise Problem(f"`{name}` is not a name that a distribution may have, such as my-ext")
+        found.name, found.reasons["name"] = name, "as asked"
     if import_name:
+        if not all(part.isidentifier() for part in import_name.split(".")):
+            raise Problem(f"`{import_name}` is not a name that Python can import, such as my_ext")
         found.import_name, found.reasons["import"] = import_name, "as asked"
         found.is_import_guessed = False
     known = tomllib.loads(KNOWN.read_text())
@@ -58,22 +68,25 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
         )
     uses = known["workflow"]["uses"]
     commit = _commit_of_the_tag(uses)
+    # Many projects have a wheels.yml of their own, made before.
+    is_theirs = (root / WORKFLOW).is_file() and "/wheels.yml@" not in (root / WORKFLOW).read_text()
+    workflow = OTHER_WORKFLOW if is_theirs else WORKFLOW
     texts = {
         matrix.FILE: files.matrix(found, choice),
         policy.FILE: files.policy(found, choice),
-        WORKFLOW: files.workflow(uses, commit),
+        workflow: files.workflow(uses, commit),
     }
-    for name, text in texts.items():
-        file = root / name
+    for path, text in texts.items():
+        file = root / path
         if file.exists():
-            display.say(f"kept: {name} exists already")
+            display.say(f"kept: {path} exists already")
             continue
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-        display.say(f"written: {name}")
-        if name == WORKFLOW and not commit:
+        display.say(f"written: {path}")
+        if path == workflow and not commit:
             display.say(
-                f"GitHub did not give the commit of {files.RELEASE}; {WORKFLOW} names the tag, which can be moved: "
+                f"GitHub did not give the commit of {files.RELEASE}; {workflow} names the tag, which can be moved: "
                 "put its commit there"
             )
     display.say("next: `wheelyard plan` shows what will be made, `wheelyard release` makes it")

@@ -34,13 +34,11 @@ def choose(found: Found, known: Known) -> Choice:
     reasons: dict[str, str] = {}
     strategy = _strategy(found, reasons)
     torches = _torches(found, known, strategy, reasons)
-    pythons, runs = _pythons(found, known, torches, reasons)
+    oldest = found.limited_api if strategy == "abi3" else ""
+    pythons, runs = _pythons(found, known, torches, reasons, oldest)
     needs = list(beside_torch(found.dependencies or [], found.root))
-    oldest = ""
     if strategy == "abi3":
-        debian = [p for p in known["python"]["debian"] if p in pythons]
-        fitting = [p for p in debian if version_key(p) >= version_key(found.limited_api)]
-        oldest = fitting[0] if fitting else ""
+        oldest = next((p for p in known["python"]["debian"] if p in pythons), "")
         reasons["abi3"] = "the oldest of Debian's Pythons that has this limited API"
     tests_need = beside_torch(found.test_requires, found.root) if found.tests else ()
     own = canonicalize_name(found.name)
@@ -110,10 +108,10 @@ def _torches(found: Found, known: Known, strategy: str, reasons: dict[str, str])
 
 
 def _pythons(
-    found: Found, known: Known, torches: dict[str, str], reasons: dict[str, str]
+    found: Found, known: Known, torches: dict[str, str], reasons: dict[str, str], oldest: str
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Returns the Pythons that the project allows and every chosen torch has, preferably those of Debian's images, and
-    the cells to run."""
+    the cells to run. `oldest` is the one whose limited API the wheels use; they do not run on older ones."""
     try:
         allowed = SpecifierSet(found.requires_python.strip())
     except InvalidSpecifier:
@@ -123,8 +121,11 @@ def _pythons(
         ) from None
     common = [p for p in known["torch"][[*torches][-1]]["pythons"] if not p.endswith("t")]
     common = [p for p in common if all(p in known["torch"][t]["pythons"] for t in torches)]
-    fitting = [p for p in common if allowed.contains(p)]
+    fitting = [
+        p for p in common if allowed.contains(p) and version_key(p) >= version_key(oldest or "3")
+    ]
     within = f", within {found.requires_python}" if found.requires_python else ""
+    within += f", from {oldest}'s limited API on" if oldest else ""
     if not fitting:
         raise Problem(
             f"the project requires Python {found.requires_python}, and the torches {', '.join(torches)} have wheels "

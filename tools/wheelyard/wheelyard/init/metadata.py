@@ -63,10 +63,15 @@ def ask(found: Found, display: Display) -> None:
             needs = builder.get_requires_for_build("wheel")
             environment.install(needs)
             found.setup_requires = sorted(needs)
-            info = builder.metadata_path(folder)
+            info = builder.prepare("wheel", folder)
         except Exception as error:  # anything that the project's own code raises
             what = (str(error).splitlines() or [type(error).__name__])[0]
             display.say(f"it failed ({what}); only the project's files are used")
+            return
+        if info is None:  # as with meson-python; a build may take hours and want libraries
+            display.say(
+                f"{found.backend} tells them only by a whole build; only the project's files are used"
+            )
             return
         _take(found, PathDistribution(Path(info)))
 
@@ -117,9 +122,7 @@ def _bare(requirement: Requirement) -> str:
 def check_names(found: Found) -> None:
     """Raises unless the project has both names: without them no wheel could be verified."""
     if not found.name:
-        raise Problem(
-            "no file of the project has its name; add it to pyproject.toml: [project] name"
-        )
+        raise Problem("no file of the project says its name; run `wheelyard init --name NAME`")
     if not found.import_name:
         raise Problem(
             f"no file says what users of {found.name} import; run `wheelyard init --import NAME`"

@@ -34,7 +34,9 @@ USES = {
     "python": re.compile(r"#include\s*[<\"](Python\.h|nanobind/)"),
 }
 # A module that CMake makes, outside any package.
-CMAKE_MODULE = re.compile(r"^\s*(?:nanobind|pybind11|python3?)_add_\w+\(\s*(\w+)", re.I | re.M)
+CMAKE_MODULE = re.compile(
+    r"^\s*(?:nanobind|pybind11|python3?)_add_\w+\(\s*(?:(\w+)|\$\{(\w+)\})", re.I | re.M
+)
 
 
 @dataclass
@@ -53,6 +55,7 @@ class Found:
     dependencies: list[str] | None = None  # requirements at run time; None: not known
     backend: str = "setuptools"
     is_native: bool = False  # it has something to compile
+    modules: list[str] = field(default_factory=list)  # the extensions that setup.py names
     has_cuda: bool = False
     calls_nvcc: bool = False  # its setup.py names torch's CUDAExtension
     has_device_code: bool = False  # CUDA sources of its own, not only calls of NVIDIA's libraries
@@ -79,7 +82,8 @@ def read(root: Path, folder: str = "") -> Found:
     if not _sources(found, root):
         _sources(found, found.repository)
     find_package(found)
-    places = [str(Path(top, name)) for top in ("", *_package_folders(root)) for name in TESTS]
+    tops = ("", "python", *_package_folders(root))
+    places = [str(Path(top, name)) for top in tops for name in TESTS]
     for name in places:
         if _has_tests(root / name):
             found.tests = [name]
@@ -102,10 +106,14 @@ def _pyproject(found: Found) -> None:
     project, system, tool = (tables.get(name, {}) for name in ("project", "build-system", "tool"))
     if project.get("name"):
         found.name, found.reasons["name"] = project["name"], "pyproject.toml, [project] name"
-        if "dependencies" not in project.get("dynamic", []):
+        # poetry takes its own table where [project] is silent.
+        is_poetrys = "dependencies" in tool.get("poetry", {}) and "dependencies" not in project
+        if "dependencies" not in project.get("dynamic", []) and not is_poetrys:
             found.dependencies = list(project.get("dependencies", []))
     take_test_extra(found, project.get("optional-dependencies", {}), "the extra")
-    take_test_extra(found, tables.get("dependency-groups", {}), "the dependency group")
+    groups = tables.get("dependency-groups", {})
+    whole = {name: list(_members(groups, name)) for name in TEST_EXTRAS if name in groups}
+    take_test_extra(found, whole, "the dependency group")
     found.requires_python = project.get("requires-python", "")
     found.requires = list(system.get("requires", []))
     found.backend = system.get("build-backend", "setuptools.build_meta").split(".")[0]
@@ -130,6 +138,15 @@ def take_test_extra(found: Found, extras: Mapping[str, Any], what: str) -> None:
             found.reasons["test_requires"] = f"{what} `{name}`"
 
 
+def _members(groups: Mapping[str, Any], name: str, within: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yields the requirements of a dependency group and of those that it includes."""
+    for text in groups.get(name, []) if name not in within else []:
+        if isinstance(text, str):
+            yield text
+        elif isinstance(text, dict):
+            yield from _members(groups, str(text.get("include-group")), (*within, name))
+
+
 def _limited(found: Found, tag: str, where: str) -> None:
     """Takes the tag of a limited API, such as cp310, from one of the places where a project may name it."""
     if parts := re.fullmatch(r"(?:cp)?3(\d+)", str(tag)):
@@ -142,7 +159,18 @@ def _setup(found: Found) -> None:
     setup_cfg.read(found.root / "setup.cfg")
     if not found.name and setup_cfg.has_option("metadata", "name"):
         found.name, found.reasons["name"] = setup_cfg["metadata"]["name"], "setup.cfg, [metadata]"
-    _limited(found, setup_cfg.get("bdist_wheel", "py_limited_api", fallback=""), "setup.cfg's")
+    api = setup_cfg.get("bdist_wheel", "py_limited_api", fallback="")
+    _limited(found, api, "setup.cfg's py_limited_api")
+    options = dict(setup_cfg["options"]) if setup_cfg.has_section("options") else {}
+    found.requires_python = found.requires_python or options.get("python_requires", "")
+    needed = options.get("install_requires", "")
+    if found.dependencies is None and needed and not needed.startswith("file:"):
+        found.dependencies = _lines(needed)
+    if setup_cfg.has_section("options.extras_require"):
+        extras = {
+            name: _lines(texts) for name, texts in setup_cfg["options.extras_require"].items()
+        }
+        take_test_extra(found, extras, "setup.cfg's extra")
     file = found.root / "setup.py"
     try:
         tree = ast.parse(file.read_text(errors="replace")) if file.is_file() else ast.parse("")
@@ -156,8 +184,8 @@ def _setup(found: Found) -> None:
         found.dependencies = [str(text) for text in keywords["install_requires"]]
     if isinstance(needs := keywords.get("setup_requires"), list):
         found.setup_requires = [str(text) for text in needs]
-    if isinstance(extras := keywords.get("extras_require"), dict):
-        take_test_extra(found, extras, "setup.py's extra")
+    if isinstance(given := keywords.get("extras_require"), dict):
+        take_test_extra(found, given, "setup.py's extra")
     for node in ast.walk(tree):
         for name, value in _named_values(node):
             if name == "py_limited_api" and value.startswith("cp"):
@@ -177,9 +205,19 @@ def _setup(found: Found) -> None:
             found.calls_nvcc = True  # perhaps as Extension = CUDAExtension if ... else CppExtension
         if isinstance(node, ast.Call) and "Extension" in ast.unparse(node.func):
             found.is_native = True
+            named = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "name")]
+            found.modules += [
+                name.value
+                for name in named
+                if isinstance(name, ast.Constant) and isinstance(name.value, str)
+            ]
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("CUDAExtension"):
             found.has_cuda = True
             found.reasons["cuda"] = "setup.py makes a CUDAExtension; no source is device code"
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in map(str.strip, text.splitlines()) if line and line[0] != "#"]
 
 
 def _named_values(node: ast.AST) -> Iterator[tuple[str, str]]:
@@ -259,7 +297,7 @@ def find_package(found: Found) -> None:
     """Finds the import name: the package or module named like the distribution, otherwise the only package."""
     packages: dict[str, str] = {}
     wanted = canonicalize_name(found.name).replace("-", "_")
-    for prefix in ("", "src", *_package_folders(found.root)):
+    for prefix in ("", "src", "python", *_package_folders(found.root)):
         top = found.root / prefix
         for file in sorted([*top.glob("*/__init__.py"), *top.glob("*/*/__init__.py")]):
             inside = file.parent.relative_to(top)
@@ -271,11 +309,17 @@ def find_package(found: Found) -> None:
                 packages[name] = f"{file.parent.relative_to(found.root)}/"
     packages = {n: p for n, p in packages.items() if n.split(".")[0] not in NO_PACKAGES}
     named = [name for name in packages if name.replace(".", "_").lower() == wanted]
+    told = [folder for folder in _named_packages(found.root) if (found.root / folder).is_dir()]
     if wanted and named:
         found.import_name, found.package = named[0], packages[named[0]]
         found.reasons["import"] = f"the package {found.package}"
     elif made := _made_by_cmake(found.root, wanted):
         found.import_name, found.reasons["import"] = made
+    elif own := [name for name in found.modules if wanted and name.lower() == wanted]:
+        found.import_name, found.reasons["import"] = own[0], "the module that setup.py makes"
+    elif len(told) == 1:
+        found.import_name, found.package = Path(told[0]).name, f"{told[0]}/"
+        found.reasons["import"] = "[tool.scikit-build] wheel.packages"
     elif len(packages) == 1:
         ((found.import_name, found.package),) = packages.items()
         found.reasons["import"] = f"the only package, {found.package}"
@@ -285,7 +329,13 @@ def find_package(found: Found) -> None:
 def _made_by_cmake(root: Path, wanted: str) -> tuple[str, str] | None:
     """Returns the module named like the distribution, and the file that has CMake make it."""
     for file in sorted(file for file in _files(root) if file.name == "CMakeLists.txt"):
-        for name in CMAKE_MODULE.findall(file.read_text(errors="replace")):
+        text = file.read_text(errors="replace")
+        for plain, variable in CMAKE_MODULE.findall(text):
+            name = plain or f"${{{variable}}}"
+            if variable and (is_set := re.search(rf'set\(\s*{variable}\s+"?([\w${{}}]+)', text)):
+                name = is_set[1]
+            if name.endswith("PROJECT_NAME}"):  # CMake's, or scikit-build-core's
+                name = wanted
             if wanted and name.lower() == wanted:
                 return name, f"the module that {file.relative_to(root)} makes"
     return None
@@ -303,3 +353,11 @@ def _package_folders(root: Path) -> list[str]:
     packages = pyproject(root).get("tool", {}).get("setuptools", {}).get("packages", {})
     where = packages.get("find", {}).get("where", []) if isinstance(packages, dict) else []
     return [str(folder) for folder in where]
+
+
+def _named_packages(root: Path) -> list[str]:
+    """Returns the folders of the packages that scikit-build-core is told to take: from a list, or a table from import
+    names to folders."""
+    wheel = pyproject(root).get("tool", {}).get("scikit-build", {}).get("wheel", {})
+    packages = wheel.get("packages", [])
+    return list(map(str, packages.values() if isinstance(packages, dict) else packages))

@@ -4,7 +4,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from wheelyard.config.matrix import Matrix, RunCell, version_key
+from wheelyard.config.matrix import FILE, Matrix, RunCell, version_key
 from wheelyard.problem import Problem
 
 
@@ -42,11 +42,6 @@ class Wheel:
     def index_name(self) -> str:
         """The index for wheels of this torch and CUDA; empty for a wheel that serves every torch."""
         return index_name(self.local_version)
-
-    @property
-    def toolkit_name(self) -> str:
-        """The toolkit and the CPU that it compiles for, as its folder in the image is named: 12.9-x86_64."""
-        return f"{self.toolkit}-{self.arch}"
 
     def serves(self, cell: Cell) -> bool:
         wanted = ((self.torch, cell.torch), (self.cuda, cell.cuda), (self.python, cell.python))
@@ -115,11 +110,11 @@ def cells(matrix: Matrix) -> tuple[list[Cell], dict[str, int]]:
     return found, left_out
 
 
-def wheels(matrix: Matrix, strategy: str, toolkit: str | None = None) -> list[Wheel]:
+def wheels(matrix: Matrix, strategy: str) -> list[Wheel]:
     """Returns the wheels of a strategy; every cell is served by exactly one."""
     existing, _ = cells(matrix)
     if strategy == "universal":
-        toolkit = toolkit or matrix.strategy.universal.toolkit
+        toolkit = matrix.strategy.universal.toolkit
         if toolkit not in matrix.toolkit:
             raise Problem(f"no toolkit {toolkit} in the matrix; it has {', '.join(matrix.toolkit)}")
         return [Wheel(arch, toolkit) for arch in matrix.arch]
@@ -140,7 +135,11 @@ def toolkit_for(matrix: Matrix, cuda: str) -> str | None:
     allowed = matrix.strategy.each.toolkits or every
     same = sorted((t for t in allowed if t.split(".")[0] == cuda.split(".")[0]), key=version_key)
     if not same:
-        raise Problem(f"no toolkit for CUDA {cuda}; the matrix has {', '.join(allowed)}")
+        of = ", ".join(name for name, torch in matrix.torch.items() if cuda in torch.cuda)
+        raise Problem(
+            f"{FILE}: there is no toolkit for CUDA {cuda}, which the table of torch {of} names; there are "
+            f"{', '.join(allowed)}"
+        )
     fitting = [t for t in same if version_key(t) <= version_key(cuda)]
     return fitting[-1] if fitting else same[0]
 

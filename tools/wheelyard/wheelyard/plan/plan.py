@@ -73,7 +73,6 @@ class Options:
 
     strategy: str | None = None
     base: str | None = None
-    toolkit: str | None = None  # for universal wheels, in place of the matrix's choice
     wanted: tuple[str, ...] = ()  # patterns of wheels' names; empty: all
     index: str = "embedded"
     # The folder of the index, and the address of the files if they are elsewhere.
@@ -129,7 +128,7 @@ class Plan:
 
     @property
     def all_wheels(self) -> list[Wheel]:
-        return wheels(self.matrix, self.strategy, self.options.toolkit)
+        return wheels(self.matrix, self.strategy)
 
     @property
     def buildable(self) -> list[Wheel]:
@@ -166,7 +165,9 @@ class Plan:
         found = [w for w in every if any(fnmatchcase(w.name, p) for p in patterns)]
         if not found:
             names = ", ".join(wheel.name for wheel in (every or self.all_wheels)[:3])
-            raise Problem(f"no wheel of the plan is named {patterns}; names are like {names}")
+            raise Problem(
+                f"no wheel of the plan is named {', '.join(patterns)}; names are like {names}"
+            )
         return found
 
     @property
@@ -249,7 +250,10 @@ class Plan:
             if label in ("", getattr(made, "label", ""))
             and wheel.local_version == (version.local or "")
             and all(tag.platform.endswith(f"_{wheel.arch}") for tag in tags)
-            and all(_is_for(tag.abi, wheel.python) for tag in tags)
+            and (
+                wheel.python is None
+                or {tag.abi for tag in tags} <= {"none", "abi3", python_tag(wheel.python)}
+            )
         ]
 
     def check_owners(self, job: str, paths: Iterable[str]) -> None:
@@ -367,11 +371,6 @@ class Plan:
         told = self.matrix.build.environment.get("TORCH_CUDA_ARCH_LIST", "{targets}")
         return told.replace("{targets}", toolkit).replace(";", " ")
 
-    @property
-    def stable_torch(self) -> str:
-        """The torch on whose headers a wheel for every torch is built."""
-        return self.matrix.strategy.universal.torch or next(iter(self.matrix.torch))
-
     def torch_build(self, torch: str, arch: str, cuda: str | None = None) -> TorchBuild:
         """Returns the build of a torch for this CUDA; if none is given, the build that its cells run with."""
         cuda = cuda or cuda_of_run(self.matrix, torch, arch)
@@ -388,10 +387,6 @@ class Plan:
         """The Python that runs the builds of wheels that serve every Python."""
         given = self.matrix.strategy.abi3.python if self.strategy == "abi3" else ""
         return given or self.matrix.build.python or next(iter(self.matrix.python.debian))
-
-
-def _is_for(abi: str, python: str | None) -> bool:
-    return python is None or abi in ("none", "abi3", python_tag(python))
 
 
 def load(options: Options, root: Path | None = None) -> Plan:

@@ -13,6 +13,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from wheelyard.config.matrix import FILE as CONFIGURATION
+from wheelyard.config.schema import not_toml
 from wheelyard.core import git
 from wheelyard.core.digest import of_source
 from wheelyard.problem import Problem
@@ -51,13 +52,14 @@ class Project:
     def _listed(self, *folders: str) -> list[str]:
         names = _tracked(self.root, *folders)
         if names is None:
-            raise Problem(why_not_git(self.root))
+            raise Problem(why_no_commit(self.root))
         found: list[str] = []
         for name in names:
             path = self.root / name
             if path.is_symlink() and path.is_dir() and not path.resolve().is_relative_to(self.root):
                 # A folder of the repository outside the project, to which the project has a link.
-                if not path.resolve().is_relative_to(_top(self.root)):
+                top = git.ask(self.root, "rev-parse", "--show-toplevel") or self.root
+                if not path.resolve().is_relative_to(Path(top).resolve()):
                     raise Problem(
                         f"{name} is a link to {path.readlink()}, which is outside this repository, so no commit says "
                         "what is released; commit the files themselves, or make them a submodule"
@@ -186,13 +188,13 @@ def pyproject(root: Path) -> dict[str, Any]:
     """Returns the tables of pyproject.toml; empty if there is no such file."""
     file = root / "pyproject.toml"
     try:
-        return tomllib.loads(file.read_text()) if file.is_file() else {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Problem(f"{file} is not valid TOML: {error}") from None
+        return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (ValueError, RecursionError) as error:
+        raise Problem(f"{file}{not_toml(error)}") from None
 
 
-def why_not_git(folder: Path) -> str:
-    """Returns why git cannot read a folder, and how to change that."""
+def why_no_commit(folder: Path) -> str:
+    """Returns why git reads no commit in a folder, and how to change that."""
     said = os.fsdecode(git.run(folder, "status").stderr)
     if said.startswith("git is missing"):
         return f"{said}: an sdist is made from the files that git tracks"
@@ -201,6 +203,8 @@ def why_not_git(folder: Path) -> str:
             f"{folder} belongs to another user, so git does not read it; if you trust its files: "
             f"git config --global --add safe.directory {shlex.quote(str(folder))}"
         )
+    if not said:
+        return f"the repository of {folder} has no commit yet; `git commit` makes one"
     return f"{folder} is not a git repository; `git init` makes it one"
 
 
@@ -213,8 +217,3 @@ def _tracked(folder: Path, *below: str) -> list[str] | None:
             return None
         found += [name for name in listed.split("\0") if name]
     return sorted(set(found))
-
-
-def _top(folder: Path) -> Path:
-    """Returns the folder of the whole repository."""
-    return Path(git.ask(folder, "rev-parse", "--show-toplevel") or folder).resolve()

@@ -1,13 +1,15 @@
-"""Prints the plan as tables: what is built, which cells it covers, how each is verified."""
+"""Shows the plan: as tables in a terminal, and as a page for users in Markdown."""
 
 from collections import Counter
-from statistics import median
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.table import Table
 
+from wheelyard.config import policy
 from wheelyard.config.matrix import version_key
 from wheelyard.plan import requirements
+from wheelyard.plan.cells import run_cells
 from wheelyard.plan.plan import WAYS, Plan
 from wheelyard.problem import counted
 
@@ -16,14 +18,9 @@ SHORT = {"run": "run", "linked": "link", "same ABI": "ABI", "inferred": "inf"}
 SHOWN = 12  # how many wheels are listed one by one
 
 
-def show(
-    plan: Plan,
-    console: Console,
-    took: dict[str, float] | None = None,
-    sizes: dict[str, int] | None = None,
-) -> None:
-    """Prints the plan. `took` has the seconds of jobs that ran before, by name, and `sizes` the bytes of the file that
-    each made."""
+def show(plan: Plan, console: Console, sizes: dict[str, int] | None = None) -> None:
+    """Prints what is built, which cells it covers, and how each is verified. `sizes` has the bytes of the file that a
+    job made before, by the job's name."""
     _wheels(plan, console)
     _variants(plan, console, sizes or {})
     if loose := requirements.by_name_alone(plan):
@@ -31,7 +28,6 @@ def show(
             f"Installed into images without hashes: {', '.join(loose)}; `requires` and ci/torch.lock take hashes too.",
             markup=False,
         )
-    console.print(how_long(plan, took or {}))
     _grid(plan, console)
     counts = Counter(map(plan.way, plan.cells))
     for way in filter(counts.__getitem__, WAYS):
@@ -77,33 +73,18 @@ def _variants(plan: Plan, console: Console, sizes: dict[str, int]) -> None:
         table.add_column(column, no_wrap=True)
     for wheel in plan.wheels[:SHOWN]:
         for variant in plan.variants(wheel):
-            nearer = [v.gpu for v in plan.variants(wheel) if _is_later(v.gpu, variant.gpu)]
-            until = f" to before {min(nearer, key=version_key)}" if nearer else " and later"
-            gpus = f"{variant.gpu}{until} of {variant.gpu.split('.')[0]}.x"
+            major = variant.gpu.split(".")[0]
+            alike = [v.gpu for v in plan.variants(wheel) if v.gpu.split(".")[0] == major]
+            later = [gpu for gpu in alike if version_key(gpu) > version_key(variant.gpu)]
+            until = f" to before {min(later, key=version_key)}" if later else " and later"
+            gpus = f"{variant.gpu}{until} of {major}.x"
             table.add_row(wheel.name, variant.label, gpus, _megabytes(sizes, variant.name))
         table.add_row(wheel.name, "none", "any other, or none", _megabytes(sizes, wheel.name))
     console.print(table)
 
 
-def _is_later(gpu: str, than: str) -> bool:
-    return gpu.split(".")[0] == than.split(".")[0] and version_key(gpu) > version_key(than)
-
-
 def _megabytes(sizes: dict[str, int], name: str) -> str:
     return f"{size / 1e6:.2f}" if (size := sizes.get(f"repair/{name}")) else "not made yet"
-
-
-def how_long(plan: Plan, took: dict[str, float]) -> str:
-    """Returns an estimate of the time of all builds, from those that were measured."""
-    builds = [s for name, s in took.items() if name.startswith("build/") and name != "build/sdist"]
-    if not builds:
-        first = plan.wheels[0].name
-        return f"How long is not known yet: `wheelyard build --wheel {first}` builds one and measures it."
-    minutes = max(1, round(len(plan.wheels) * median(builds) / 60))
-    return (
-        f"About {counted(minutes, 'minute')} of building, one after the other: {counted(len(plan.wheels), 'wheel')} "
-        f"of {median(builds):.0f} s, the median of {len(builds)} that were built here."
-    )
 
 
 def _grid(plan: Plan, console: Console) -> None:
@@ -120,3 +101,63 @@ def _grid(plan: Plan, console: Console) -> None:
             how = {python: SHORT[plan.way(cell)] for python, cell in row.items()}
             grid.add_row(torch, cuda, *(how.get(python, "") for python in pythons))
         console.print(grid)
+
+
+# --- For users ------------------------------------------------------------------------------------
+
+
+def page(plan: Plan) -> str:
+    """Returns the plan as a page for users: what is supported, and how that is known."""
+    counts = Counter(map(plan.way, plan.cells))
+    lines = [
+        "# What is supported",
+        "",
+        f"{len(plan.cells)} combinations of processor, torch, CUDA and Python, and how a release knows that its wheel "
+        "works with each:",
+        "",
+        "| word | combinations | what it claims |",
+        "|---|---:|---|",
+        *(f"| {way} | {counts[way]} | {WAYS[way]} |" for way in WAYS if counts[way]),
+        "",
+        *_machine(plan),
+        "",
+        "A trailing `t` is a Python without the GIL; `cpu` is a torch without CUDA.",
+        *(
+            f"Torch {run.torch} without CUDA is run on Python {run.python} as Debian builds it."
+            for run in run_cells(plan.matrix, slow=plan.runs_slow)
+            if run.debian
+        ),
+    ]
+    for arch in plan.matrix.arch:
+        lines += ["", f"## {arch}", "", f"| torch | CUDA | {' | '.join(WAYS)} |"]
+        lines += [f"|---|---|{'---|' * len(WAYS)}", *_rows(plan, arch)]
+    return "\n".join([*lines, ""])
+
+
+def _machine(plan: Plan) -> Iterator[str]:
+    """Yields what a machine must have, from the targets of the build and from the policy."""
+    targets = " ".join(dict.fromkeys(t for w in plan.wheels for t in plan.targets(w).split()))
+    if targets and any(cell.cuda != "cpu" for cell in plan.cells):
+        ptx = [target.removesuffix("+PTX") for target in targets.split() if "+PTX" in target]
+        native = targets.replace("+PTX", "").replace(" ", ", ")
+        yield f"- GPUs: native code for compute capability {native}" + (
+            f"; PTX {' and '.join(ptx)}, which the driver compiles for others and newer ones."
+            if ptx
+            else "."
+        )
+    file = plan.project.root / policy.FILE
+    rules = policy.load(file) if file.is_file() else policy.Policy()
+    if rules.cuda.driver:
+        yield f"- Driver: {rules.cuda.driver} or newer."
+    system = rules.platform.highest
+    if system.startswith("manylinux_"):
+        yield f"- C library: glibc {'.'.join(system.split('_')[1:])} or newer (`{system}`)."
+
+
+def _rows(plan: Plan, arch: str) -> Iterator[str]:
+    for torch, cuda, row in plan.rows(arch):
+        of_way: dict[str, list[str]] = {way: [] for way in WAYS}
+        for python, cell in row.items():
+            of_way[plan.way(cell)].append(python)
+        pythons = (", ".join(sorted(of_way[way], key=version_key)) for way in WAYS)
+        yield f"| {torch} | {cuda} | {' | '.join(pythons)} |"

@@ -53,10 +53,7 @@ def smallest(seen: Facts) -> str:
 
 def _why(seen: Facts) -> str:
     python, torch = seen["python_abi"]["kind"], seen["torch_abi"]["kind"]
-    words = {
-        "none": "It does not use Python's C API",
-        "abi3": "It uses only Python's limited API",
-    }
+    words = {"none": "It does not use Python's C API", "abi3": "It uses only Python's limited API"}
     return f"{words[python]}; its torch ABI is {torch}, its CUDA runtime {seen['cuda']['runtime']}."
 
 

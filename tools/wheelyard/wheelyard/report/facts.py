@@ -1,5 +1,7 @@
-"""Collects the report's data: the findings for each file, and how each cell is known to be covered."""
+"""Collects the report's data: the findings for each file, how each cell is known to be covered, and which jobs delayed
+the end."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from wheelyard.problem import Problem
 from wheelyard.steps import smoke
 from wheelyard.tools import evidence, sbom, wheelscope
 
+PAUSE = 60.0  # seconds without a job: someone stopped the release, and continued it later
 # How a cell may have been verified: the label in the grid, and its meaning.
 WAYS = {
     "gpu": ("on GPU", "the ops ran on a GPU with this torch, CUDA and Python"),
@@ -42,28 +45,17 @@ def files(plan: Plan, record: Record) -> list[File]:
             continue
         file = record.folder / path
         if file.suffix == ".whl":
-            ran = on_gpu(plan, record, path, digest)
-            found.append(File(file, digest, _seen(file), sbom.linked_in(file), ran))
+            ran, seen = on_gpu(plan, record, path, digest), None
+            with suppress(Problem):
+                seen = wheelscope.show(file)
+            found.append(File(file, digest, seen, sbom.linked_in(file), ran))
         else:
             found.append(File(file, digest))
     return found
 
 
-def _seen(wheel: Path) -> Facts | None:
-    try:
-        return wheelscope.show(wheel)
-    except Problem:
-        return None
-
-
-def evidence_files(plan: Plan, record: Record) -> list[Path]:
-    """Returns the committed evidence, and the evidence that jobs have handed on."""
-    handed = (record.folder / "evidence").glob("*.json")
-    return [*(plan.project.root / evidence.FOLDER).glob("*.json"), *handed]
-
-
 def on_gpu(plan: Plan, record: Record, path: str, wheel: str) -> list[Facts]:
-    """Returns the GPU evidence about the wheel of this name and sha256."""
+    """Returns the evidence, committed or made by a job, about the wheel of this name and sha256."""
     tests = [job.name for job in smoke.jobs(plan)]
     passed = [n for n in tests if record.jobs.get(n, {}).get("verdict") == "passed"]
     try:
@@ -72,7 +64,8 @@ def on_gpu(plan: Plan, record: Record, path: str, wheel: str) -> list[Facts]:
         return []
     told = smoke.spec(plan) | {"gpu_tests": plan.gpu_tests}
     wanted = evidence.wanted(told, plan.matrix.torch, Path(path).name, wheel, spec)
-    return evidence.judged(wanted, evidence_files(plan, record))[0]
+    places = (plan.project.root / evidence.FOLDER, record.folder / "evidence")
+    return evidence.judged(wanted, [file for f in places for file in f.glob("*.json")])[0]
 
 
 def grid(plan: Plan, record: Record) -> dict[Cell, str]:
@@ -107,3 +100,63 @@ def _way(plan: Plan, record: Record, cell: Cell, ran_on_gpu: set[tuple[str, ...]
     if linked == "passed":
         return "linked" if cell.python == plan.linked_python(wheel, cell.torch) else "same-ABI"
     return "inferred" if covered == "passed" else "open"
+
+
+# --- When jobs ran --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A job's time on a machine, in seconds since the first job began; pauses are left out."""
+
+    job: str
+    machine: str
+    began: float
+    ended: float
+
+
+def stays(record: Record) -> list[Stay]:
+    """Returns the times of the passed jobs whose start and machine are known, in the order in which they began."""
+    ran = [(n, e["facts"]["ran"], e["seconds"]) for n, e in record.jobs.items() if _is_known(e)]
+    found: list[Stay] = []
+    shift, end = 0.0, 0.0
+    for name, where, seconds in sorted(ran, key=lambda item: item[1]["began"]):
+        began = where["began"]
+        if not found:
+            shift = began
+        elif began - shift - end > PAUSE:
+            shift = began - end
+        found.append(Stay(name, str(where["machine"]), began - shift, began - shift + seconds))
+        end = max(end, found[-1].ended)
+    return found
+
+
+def _is_known(entry: Facts) -> bool:
+    ran = entry["facts"].get("ran")
+    return isinstance(ran, dict) and isinstance(ran.get("began"), int | float) and "machine" in ran
+
+
+def bounding(record: Record, known: list[Stay]) -> list[Stay]:
+    """Returns the jobs that the end waited for: each began when the one before it was over, or when there was room."""
+    if not known:
+        return []
+    by_name = {stay.job: stay for stay in known}
+    chain = [max(known, key=lambda stay: stay.ended)]
+    while True:
+        before = [by_name[name] for name in after(record, chain[0].job) if name in by_name]
+        before = [stay for stay in before if stay not in chain]
+        if not before:
+            return chain
+        chain.insert(0, max(before, key=lambda stay: stay.ended))
+
+
+def after(record: Record, name: str) -> set[str]:
+    """Returns the jobs that a job got its inputs from."""
+    makers = {path: job for job, entry in record.jobs.items() for path in entry["outputs"]}
+    keys = {
+        key
+        for value in record.jobs[name]["inputs"].values()
+        if isinstance(value, dict)
+        for key in value
+    }
+    return {makers.get(key, key) for key in keys if key in makers or key in record.jobs} - {name}

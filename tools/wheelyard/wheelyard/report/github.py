@@ -24,8 +24,10 @@ from wheelyard.tools import sbom
 SUMS = "SHA256SUMS"
 
 
-def publish(plan: Plan, record: Record, folder: Path) -> str:
-    """Makes the page, or completes it; returns what was done. `folder` is for files made on the way."""
+def publish(plan: Plan, record: Record) -> str:
+    """Makes the page, or completes it; returns what was done."""
+    folder = record.folder / "assets"  # for files made on the way
+    folder.mkdir(exist_ok=True)
     tag = plan.project.version_tag or f"v{plan.project.version}"
     log = folder / "gh.log"
     if not shutil.which("gh"):

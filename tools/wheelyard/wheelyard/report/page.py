@@ -5,6 +5,7 @@ It is made from the record alone, even if steps failed or have not run.
 """
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterable
 from html import escape
@@ -12,14 +13,15 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from wheelyard.core.record import Facts, Record
+from packaging.utils import canonicalize_name
+
+from wheelyard.core.record import Record
 from wheelyard.plan.cells import Cell
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import counted
 from wheelyard.report import facts as known
-from wheelyard.report import timeline
 from wheelyard.report.facts import WAYS, File
-from wheelyard.steps import ORDER, STEPS
+from wheelyard.steps import STEPS
 from wheelyard.tools import evidence, static_index
 
 TEMPLATE = Path(__file__).with_name("report.html")
@@ -31,9 +33,10 @@ def write(plan: Plan, record: Record) -> Path:
     target = record.folder / "report.html"
     record.folder.mkdir(parents=True, exist_ok=True)
     target.write_text(render(plan, record, files, known.grid(plan, record)))
-    static_index.write_all(
-        record.folder / "simple", plan.project.name, [file.path for file in files]
-    )
+    # Pages of another release of this project; those of other projects stay.
+    for old in [*(record.folder / "simple").rglob(canonicalize_name(plan.project.name))]:
+        shutil.rmtree(old)
+    static_index.append(record.folder, plan.project.name, [file.path for file in files])
     return target
 
 
@@ -49,7 +52,7 @@ def render(plan: Plan, record: Record, files: list[File], grid: dict[Cell, str])
         files="\n".join(map(_file, files)) or "<p>No file has been made yet.</p>",
         served=_legend(grid) + "\n".join(_arch_grid(plan, grid, a) for a in plan.matrix.arch),
         findings=_findings(record, files),
-        steps=_steps(record) + timeline.html(record) + _jobs(record),
+        jobs=_bounded(record) + _jobs(record),
     )
 
 
@@ -158,48 +161,44 @@ def _findings(record: Record, files: list[File]) -> str:
     )
 
 
-def _steps(record: Record) -> str:
-    """Returns the table of the time spent in each step. Its jobs ran side by side, so the step was over sooner."""
-    seconds: Counter[str] = Counter()
-    for name, task in record.jobs.items():
-        seconds[name.split("/")[0]] += task["seconds"]
-    most = max(seconds.values(), default=0) or 1
-    rows = "".join(
-        f'<tr><th scope="row">{escape(step)}</th><td class="number">{time:.1f} s</td>'
-        f'<td style="width: 60%"><span class="bar" style="width: {100 * time / most:.1f}%"></span></td></tr>'
-        for step, time in sorted(seconds.items(), key=lambda item: ORDER.index(item[0]))
+def _bounded(record: Record) -> str:
+    """Returns a sentence on what delayed the end; empty if it is not known when and where jobs ran."""
+    stays = known.stays(record)
+    if not stays:
+        return ""
+    chain = known.bounding(record, stays)
+    names = ", ".join(f"<code>{escape(s.job)}</code> ({s.ended - s.began:.0f} s)" for s in chain)
+    busy = sum(stay.ended - stay.began for stay in chain)
+    return (
+        f"<p>{max(stay.ended for stay in stays):.0f} s in all. The end waited for {names}: {busy:.0f} s; the rest of "
+        "the time the next of them waited for a machine, or for its step.</p>"
     )
-    caption, columns = "Seconds of all jobs of each step together", ("step", "time", "share")
-    return _table("Time of each step", caption, columns, rows, style="width: 100%")
 
 
 def _jobs(record: Record) -> str:
+    """Returns the table of all jobs, those whose start is known in that order."""
+    began = {stay.job: stay for stay in known.stays(record)}
     rows = []
-    for name, task in record.jobs.items():
+    for name in [*began, *(name for name in record.jobs if name not in began)]:
+        task, stay = record.jobs[name], began.get(name)
         result = str(task["facts"].get("verdict") or task["facts"].get("error", ""))
         way = "run" if task["verdict"] == "passed" else "failed"
         rows.append(
             f'<tr><th scope="row">{escape(name)}</th><td class="{way}">{task["verdict"]}</td>'
-            f'<td class="number">{task["seconds"]:.1f} s</td><td>{escape(_machine(task))}</td>'
+            f'<td class="number">{f"{stay.began:.0f} s" if stay else ""}</td>'
+            f'<td class="number">{task["seconds"]:.1f} s</td><td>{escape(stay.machine if stay else "")}</td>'
             f"<td>{escape(result[:300])}</td></tr>"
         )
-    columns = ("job", "verdict", "time", "machine", "result")
+    columns = ("job", "verdict", "began", "took", "machine", "result")
     table = _table("All jobs", "All jobs", columns, "".join(rows))
     return f"<details><summary>All {len(rows)} jobs</summary>{table}</details>"
 
 
-def _machine(task: Facts) -> str:
-    ran = task["facts"].get("ran")
-    return str(ran["machine"]) if isinstance(ran, dict) and "machine" in ran else ""
-
-
-def _table(
-    label: str, caption: str, columns: Iterable[str], rows: str, *, style: str = "", body: str = ""
-) -> str:
+def _table(label: str, caption: str, columns: Iterable[str], rows: str, *, body: str = "") -> str:
     """Returns a table that scrolls by itself on a narrow screen, with the keyboard too."""
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)
     return (
         f'<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
-        f'<table style="{style}"><caption>{caption}</caption><thead><tr>{head}</tr></thead>'
+        f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody{body}>{rows}</tbody></table></div>"
     )

@@ -5,22 +5,21 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Hashable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from wheelyard.core import engine, guard
 from wheelyard.core.disk import temporary_files_in
 from wheelyard.core.job import Graph, Job
 from wheelyard.core.lock import only_one
-from wheelyard.core.progress import Display, StepDisplay
+from wheelyard.core.progress import Display
 from wheelyard.core.record import Facts, Record
-from wheelyard.problem import Problem
-from wheelyard.run.waiting import Room, Waiting
+from wheelyard.problem import Problem, some
 
 LOOK_AGAIN_SECONDS = 2  # between looks whether a place has more room
 THREADS = 1024  # one for each job that runs, here or on another machine
@@ -35,8 +34,21 @@ class Ran:
     began: float
 
 
-class Place(Room, Protocol):
+class Place(Protocol):
     """The machines that jobs run on: this one, or many."""
+
+    @property
+    def step_by_step(self) -> bool:
+        """Whether a step begins only after the one before it is over."""
+        ...
+
+    def kind(self, job: Job) -> Hashable:
+        """Returns the kind of a job; jobs of one kind compete for the same room."""
+        ...
+
+    def room(self, kind: Hashable) -> int:
+        """Returns how many jobs of a kind the place takes at the same time."""
+        ...
 
     def lacks(self, job: Job) -> str | None:
         """Returns what is missing to run a job; None if nothing."""
@@ -62,14 +74,17 @@ class Runner:
 
     def run(self, jobs: list[Job], *, force: bool) -> None:
         """Runs the jobs; `force` repeats finished ones. Raises if one fails."""
-        with self.display.live():
-            try:
-                todo = jobs if force else self._unfinished(jobs)
-                self._check_needs(todo)
-                with temporary_files_in(self.record.folder / "work"):
-                    self._run(jobs, todo, force)
-            finally:
-                self.place.close()
+        try:
+            todo = jobs if force else self._unfinished(jobs)
+            self._check_needs(todo)
+            left = {job.step for job in todo}
+            for step, count in Counter(job.step for job in jobs if job.step not in left).items():
+                self.display.say(f"{step:8} unchanged ({count})")
+            folder = self.record.folder / "work"
+            with self.display.live(len(todo)), temporary_files_in(folder):
+                self._run(todo, force)
+        finally:
+            self.place.close()
 
     def _unfinished(self, jobs: list[Job]) -> list[Job]:
         """Returns the jobs that are not done, and those that depend on one of them, as its output may be new."""
@@ -86,47 +101,40 @@ class Runner:
             if lack := self.place.lacks(job):
                 missing.setdefault(lack, []).append(job.name)
         if missing:
-            raise Problem("\n".join(f"{_some(names)} {lack}" for lack, names in missing.items()))
+            raise Problem("\n".join(f"{some(names, 1)} {lack}" for lack, names in missing.items()))
 
-    def _run(self, jobs: list[Job], todo: list[Job], force: bool) -> None:
+    def _run(self, todo: list[Job], force: bool) -> None:
         waiting = Waiting(todo, self.place)
-        bars = Bars(self.display, jobs, waiting)
         problems: dict[str, list[str]] = {}  # what went wrong, and in which jobs
         with ThreadPoolExecutor(max_workers=THREADS) as pool:
             running: dict[Future[None], Job] = {}
-            over: SimpleQueue[Future[None]] = SimpleQueue()
             try:
                 while True:
                     while job := waiting.next():
                         if not force and self.record.is_done(job):
                             # Its inputs were made again, and are the same.
-                            bars.of(job.step).found_unchanged()
+                            self.display.ended(job.name, "unchanged")
                             waiting.over(job, passed=True)
                         else:
-                            future = pool.submit(self._run_job, job, bars.of(job.step))
-                            running[future] = job
-                            future.add_done_callback(over.put)
-                    bars.settle()
+                            running[pool.submit(self._run_job, job)] = job
                     if not running:
                         break
-                    for future in _all_of(over):
+                    for future in wait(running, LOOK_AGAIN_SECONDS, FIRST_COMPLETED).done:
                         job, error = running.pop(future), future.exception()
                         if error is not None:
                             if not isinstance(error, Problem):
                                 raise error
                             problems.setdefault(str(error), []).append(job.name)
-                            bars.failed.add(job.step)
                         waiting.over(job, passed=error is None)
             except BaseException:  # even when someone stops us: no program may run on
                 self.place.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        bars.close()
         if problems:
             lines = (f"{', '.join(names)}: {problem}" for problem, names in problems.items())
             raise Problem("\n".join(lines))
 
-    def _run_job(self, job: Job, display: StepDisplay) -> None:
+    def _run_job(self, job: Job) -> None:
         own = job.name.replace("/", "-")
         log = self.record.folder / f"logs/{own}.log"
         log.parent.mkdir(exist_ok=True)
@@ -134,7 +142,7 @@ class Runner:
         self.record.check_ready(job, self.graph)
         inputs = self.record.resolve(job)
         began = time.monotonic()
-        display.started(job.unit)
+        self.display.started(job.name)
         verdict = "failed"
         folder = Path(tempfile.mkdtemp(prefix=f"{own}-", dir=self.record.folder / "work"))
         try:
@@ -150,51 +158,61 @@ class Runner:
             raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-            display.finished(job.unit, time.monotonic() - began, verdict)
+            self.display.ended(job.name, f"{time.monotonic() - began:7.1f} s  {verdict}")
 
 
-class Bars:
-    """A bar for each step, from its first job's start until its last is over."""
+class Waiting:
+    """The jobs that have not started. Once a job has failed, no later step starts, and no job that needs the failed
+    one."""
 
-    def __init__(self, display: Display, jobs: list[Job], waiting: Waiting) -> None:
-        self.failed: set[str] = set()
-        self._display, self._waiting = display, waiting
-        self._total = Counter(job.step for job in jobs)
-        self._bars: dict[str, StepDisplay] = {}
+    def __init__(self, jobs: list[Job], room: Place) -> None:
+        self._room = room
+        self._jobs = {job.name: job for job in jobs}
+        self._kind = {job.name: room.kind(job) for job in jobs}
+        self._order = TopologicalSorter({j.name: self._jobs.keys() & set(j.after) for j in jobs})
+        self._order.prepare()
+        steps = list(dict.fromkeys(job.step for job in jobs))
+        self._number = {step: number for number, step in enumerate(steps)}
+        self._left = Counter(job.step for job in jobs)
+        self._last = len(steps)  # no step after this one starts
+        names = [*self._jobs]
+        if not room.step_by_step:
+            # Later steps get priority, on the machine that has their files and image.
+            names.sort(key=lambda name: -self._number[self._jobs[name].step])
+        self._rank = {name: rank for rank, name in enumerate(names)}
+        self._ready = sorted(self._order.get_ready(), key=self._rank.__getitem__)
+        self._running: Counter[Hashable] = Counter()
 
-    def of(self, step: str) -> StepDisplay:
-        if step not in self._bars:
-            reused = self._total[step] - self._waiting.left(step)
-            self._bars[step] = StepDisplay(self._display, step, self._total[step], reused)
-        return self._bars[step]
+    def next(self) -> Job | None:
+        """Returns a job that may start now; it counts as running until it is over."""
+        full: set[Hashable] = set()
+        for name in self._ready:
+            job, kind = self._jobs[name], self._kind[name]
+            if kind in full or not self._is_steps_turn(job.step):
+                continue
+            if self._running[kind] >= self._room.room(kind):
+                full.add(kind)
+                continue
+            self._ready.remove(name)
+            self._running[kind] += 1
+            return job
+        return None
 
-    def settle(self) -> None:
-        """Closes the bars of steps that are over. The bar of a step with nothing to do closes after all before it."""
-        earlier_are = True
-        for step in self._total:
-            is_over = not self._waiting.left(step)
-            if is_over and (step in self._bars or earlier_are):
-                self.of(step).close("failed" if step in self.failed else "passed")
-            earlier_are = earlier_are and is_over
+    def over(self, job: Job, *, passed: bool) -> None:
+        self._running[self._kind[job.name]] -= 1
+        self._left[job.step] -= 1
+        if not passed:
+            self._last = min(self._last, self._number[job.step])
+            return
+        self._order.done(job.name)
+        self._ready = sorted((*self._ready, *self._order.get_ready()), key=self._rank.__getitem__)
 
-    def close(self) -> None:
-        for step, bar in self._bars.items():
-            bar.close("failed" if step in self.failed else "stopped")
-
-
-def _all_of(over: SimpleQueue[Future[None]]) -> Iterator[Future[None]]:
-    """Yields the jobs that have ended; waits a while for the first."""
-    try:
-        yield over.get(timeout=LOOK_AGAIN_SECONDS)
-        while True:
-            yield over.get_nowait()
-    except Empty:
-        return
-
-
-def _some(names: list[str]) -> str:
-    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
-    return f"{names[0]}{more}"
+    def _is_steps_turn(self, step: str) -> bool:
+        number = self._number[step]
+        if number > self._last:
+            return False
+        earlier = [other for other, n in self._number.items() if n < number]
+        return not (self._room.step_by_step and any(self._left[other] for other in earlier))
 
 
 @contextmanager

@@ -143,7 +143,7 @@ def normalise(sdist: Path, target: Path, epoch: int) -> None:
         tarfile.open(fileobj=raw, mode="w", format=tarfile.GNU_FORMAT) as new,
     ):
         for member in sorted(
-            (m for m in old.getmembers() if m.isfile() and not is_ours(m.name)),
+            (m for m in old if m.isfile() and m.name.partition("/")[2] != policy.FILE),
             key=lambda m: m.name,
         ):
             entry = tarfile.TarInfo(member.name)
@@ -151,11 +151,6 @@ def normalise(sdist: Path, target: Path, epoch: int) -> None:
             entry.mode = 0o755 if member.mode & 0o100 else 0o644
             new.addfile(entry, old.extractfile(member))
     target.write_bytes(gzip.compress(raw.getvalue(), mtime=0))
-
-
-def is_ours(member: str) -> bool:
-    """Whether a member of an sdist is the policy."""
-    return member.partition("/")[2] == policy.FILE
 
 
 # --- A wheel --------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from wheelyard.config import policy
 from wheelyard.core import digest, shell
@@ -137,18 +136,13 @@ def _cover_job(plan: Plan) -> Job:
 def _cover(workspace: Workspace) -> str:
     cells, wheels = workspace.inputs["cells"], workspace.files("wheels")
     matrix = workspace.scratch("cells") / "matrix.toml"
-    matrix.write_text(cells_as_toml(cells))
+    lines = [f"[arch.{arch}]" for arch in cells["arch"]]  # as wheelscope reads them
+    for name, torch in cells["torch"].items():
+        lines += [f'[torch."{name}"]', f"cuda = {torch['cuda']}", f"pythons = {torch['pythons']}"]
+    matrix.write_text("\n".join(lines))
     wheelscope.cover(wheels, matrix, workspace.log)
     count = len(cells["arch"]) * sum(
         len(t["cuda"]) * len(t["pythons"]) for t in cells["torch"].values()
     )
     serve = "serves" if len(wheels) == 1 else "serve"
     return f"{counted(len(wheels), 'wheel')} {serve} {counted(count, 'cell')}"
-
-
-def cells_as_toml(cells: Mapping[str, Any]) -> str:
-    """Returns the cells as wheelscope reads them: architectures, and the CUDA builds and Pythons of each torch."""
-    lines = [f"[arch.{arch}]" for arch in cells["arch"]]
-    for name, torch in cells["torch"].items():
-        lines += [f'[torch."{name}"]', f"cuda = {torch['cuda']}", f"pythons = {torch['pythons']}"]
-    return "\n".join([*lines, ""])

@@ -22,13 +22,6 @@ from wheelyard.steps import attest, gate, gpu, smoke, verify
 from wheelyard.tools import evidence, index, static_index
 from wheelyard.tools.index import Index
 
-MEANINGS = {
-    "401 ": "The index refuses the user name or password.",
-    "403 ": "The index refuses the password, or this account may not upload the project.",
-    "ConnectionError": "The index does not answer.",
-    "Connection aborted": "The connection was cut off.",
-    "Connection refused": "The index does not answer.",
-}
 # What twine prints for a broken connection, and for a file that the index already has.
 BROKEN = ("ConnectionError", "Connection aborted", "ReadTimeout", "502 ", "503 ", "504 ")
 ALREADY_THERE = ("409 ", "already exists")
@@ -244,9 +237,8 @@ def _send(target: Index, file: Path, log: Path) -> None:
         said = log.read_bytes()[before:].decode(errors="replace")
         if any(sign in said for sign in ALREADY_THERE):
             return
-        meanings = [meaning for sign, meaning in MEANINGS.items() if sign in said]
+        kind = Broken if any(sign in said for sign in BROKEN) else Problem
         again = (
             "Run the same command when it is fixed: files that the index has are not sent again."
         )
-        kind = Broken if any(sign in said for sign in BROKEN) else Problem
-        raise kind("\n".join([str(problem), *meanings[:1], again])) from None
+        raise kind(f"{problem}\n{again}") from None

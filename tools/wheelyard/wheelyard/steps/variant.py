@@ -2,16 +2,14 @@
 smoke-tested."""
 
 import json
-import os
 import shutil
-import sys
 from pathlib import Path
 
 from wheelyard.config.matrix import RunCell
-from wheelyard.core import digest
+from wheelyard.core import digest, environment
 from wheelyard.core.job import Job, Needs, made
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan.cells import Variant, split_label
+from wheelyard.plan.cells import Variant, index_of_file, split_label
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import smoke
@@ -36,17 +34,21 @@ def job(plan: Plan, variant: Variant, cell: RunCell) -> Job:
 
 
 def install(workspace: Workspace) -> str:
+    if not (uv := shutil.which("uv", path=environment.path())):
+        raise Problem(
+            "uv, which installs variants, is missing: `pip install 'wheelyard[variants]'`"
+        )
     inputs, index, told = workspace.inputs, workspace.scratch("index"), workspace.scratch("spec")
-    files = [Path(shutil.copy(file, index)) for file in workspace.files("files")]
+    files = workspace.files("files")
     (variant,) = (file for file in files if split_label(file.name)[1] == inputs["label"])
-    static_index.write(index / "simple", inputs["project"], files)
+    static_index.append(index, inputs["project"], files)
     output = workspace.scratch("taken")
     output.chmod(0o777)
     taken = "/tmp/own/lib/python*/site-packages/*.dist-info/variant.json"
     script = " && ".join([
         OWN_PLACE,
         "/uv pip install --quiet --no-cache --no-deps --python /tmp/own/bin/python --preview-features wheel-variants "
-        f"--index-url file:///index/simple {inputs['project']}",
+        f"--index-url file:///index/simple/{index_of_file(variant.name)} {inputs['project']}",
         f"cp {taken} /out/",
         smoke.installed_command(inputs, told, f"/index/{variant.name}", "/out/smoke.json"),
     ])  # fmt: skip
@@ -57,7 +59,7 @@ def install(workspace: Workspace) -> str:
         "--env=NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION=13.0",
         f"--volume={index}:/index:ro",
         f"--volume={output}:/out",
-        f"--volume={_uv()}:/uv:ro",
+        f"--volume={Path(uv).resolve()}:/uv:ro",
         *smoke.mounts(told),
     ]
     what = f"installing {inputs['project']} for GPU {inputs['gpu']}"
@@ -66,14 +68,3 @@ def install(workspace: Workspace) -> str:
     if label != inputs["label"]:
         raise Problem(f"uv took the variant {label} for GPU {inputs['gpu']}, not {inputs['label']}")
     return f"uv took {variant.name}"
-
-
-def _uv() -> Path:
-    found = shutil.which(
-        "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    )
-    if not found:
-        raise Problem(
-            "uv, which installs variants, is missing: `pip install 'wheelyard[variants]'`"
-        )
-    return Path(found).resolve()

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from types import ModuleType
 
-from wheelyard.config.matrix import RunCell
+from wheelyard.config.matrix import FILE, RunCell
 from wheelyard.core import digest, shell
 from wheelyard.core.digest import sha256
 from wheelyard.core.disk import flush
@@ -41,6 +41,11 @@ sys.exit("error: importing {name} has switched the GIL on" if sys._is_gil_enable
 
 def jobs(plan: Plan) -> list[Job]:
     facts = plan.matrix.verify
+    for name in facts.tests:
+        if not plan.project.files(name):
+            raise Problem(
+                f"{FILE}: verify.tests names `{name}`, and git knows no such file of this repository"
+            )
     tests = Source(plan.project.files(*facts.tests) if facts.tests else {})
     runs = [
         _run_job(plan, w, c, tests) for w in plan.natives for c in plan.cells_run(w, debian=True)

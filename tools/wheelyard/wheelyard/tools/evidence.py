@@ -149,7 +149,11 @@ def _lacks(seen: dict[str, Any], wanted: Wanted) -> str:
     )
     if wanted.tests and not ran:
         return "has no run of this release's tests"
-    there = {_op_and_dtype(key) for key, count in seen["checks"].items() if _is_on_gpu(key, count)}
+    there = {
+        _op_and_dtype(key)
+        for key, count in seen["checks"].items()
+        if key.split()[2:3] == ["cuda"] and isinstance(count, int) and count > 0
+    }
     missing = sorted((wanted.spec.checks if wanted.spec else set()) - there)
     if missing:
         return f"has no check on a GPU of {', '.join(' '.join(pair) for pair in missing)}"
@@ -167,10 +171,6 @@ def _op_and_dtype(key: str) -> tuple[str, str]:
     """Returns the op and dtype of a check: my_add float32 cuda graph -> my_add, float32"""
     op, dtype, *_ = [*key.split(), "", ""]
     return op, dtype
-
-
-def _is_on_gpu(key: str, count: Any) -> bool:
-    return key.split()[2:3] == ["cuda"] and isinstance(count, int) and count > 0
 
 
 def checks(evidence: dict[str, Any]) -> int:

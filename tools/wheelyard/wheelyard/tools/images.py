@@ -99,18 +99,17 @@ def _suite(plan: Plan, python: str) -> str:
 def _universal(plan: Plan, wheel: Wheel) -> Recipe:
     """Returns the recipe of an image with the headers of one torch, and compilers for this machine and the other
     one."""
-    matrix, machine = plan.matrix, plan.builder(wheel.arch)
-    python = wheel.python or plan.build_python
+    matrix, machine, python = plan.matrix, plan.builder(wheel.arch), plan.build_python
     tag = python_tag(python)
-    toolkits = {w.toolkit_name for w in plan.buildable if w.toolkit and _same_image(w, wheel)}
+    toolkits = {f"{w.toolkit}-{w.arch}" for w in plan.buildable}  # as their folders are named
     arguments = {
         "PYTHON": python,
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
         "TOOLKITS": " ".join(sorted(toolkits)),
     }
     # Only torch's headers are used: any build will do.
-    torch = plan.torch_build(wheel.torch or plan.stable_torch, machine)
-    arguments |= _torch(torch, whole=matrix.build.torch_dependencies)
+    torch = matrix.strategy.universal.torch or next(iter(matrix.torch))
+    arguments |= _torch(plan.torch_build(torch, machine), whole=matrix.build.torch_dependencies)
     base, _ = choose_base(plan, wheel.arch)
     if base == "pypa":
         bases = {"BASE_IMAGE": pypa_reference(matrix.base.pypa.image, machine)}
@@ -120,10 +119,6 @@ def _universal(plan: Plan, wheel: Wheel) -> Recipe:
         others = (CROSS_COMPILER[arch] for arch in matrix.arch if arch != machine)
         arguments["CROSS_COMPILER"] = " ".join(others)
     return _recipe("build", machine, bases, arguments)
-
-
-def _same_image(one: Wheel, other: Wheel) -> bool:
-    return (one.torch, one.cuda, one.python) == (other.torch, other.cuda, other.python)
 
 
 def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:

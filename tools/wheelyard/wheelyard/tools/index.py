@@ -1,15 +1,23 @@
-"""Describes the package indexes for releases: the embedded one, one named in the matrix, TestPyPI and PyPI."""
+"""Describes the package indexes for releases: the embedded one, which is served here, one named in the matrix, TestPyPI
+and PyPI."""
 
+import base64
 import dataclasses
 import http.client
+import http.server
 import json
 import os
+import re
+import secrets
+import tempfile
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +26,10 @@ from packaging.utils import canonicalize_name
 from wheelyard.core.disk import flush
 from wheelyard.core.patience import ANSWER_SECONDS, Broken, patiently
 from wheelyard.problem import Problem
-from wheelyard.tools import upload_server
+from wheelyard.tools import static_index
 
 USER = "root"
+JSON = "application/vnd.pypi.simple.v1+json"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -38,7 +47,7 @@ class Index:
 
     def files(self, project: str) -> dict[str, str]:
         """Returns the sha256 of each file that the index has of a project."""
-        accept = {"Accept": "application/vnd.pypi.simple.v1+json"}
+        accept = {"Accept": JSON}
         address = f"{self.simple}{canonicalize_name(project)}/"
         request = urllib.request.Request(address, headers=accept)
         listing = patiently(lambda: self._ask(request))
@@ -118,12 +127,66 @@ def embedded(folder: Path, sdist: str) -> Iterator[Index]:
     """
     stage = f"state-{sdist[:12]}"
     (folder / stage).mkdir(parents=True, exist_ok=True)
-    with upload_server.serving(folder, USER) as (address, password):
-        place = f"{address}/{stage}/"
+    password = secrets.token_urlsafe()  # for uploads; every user of the machine may read
+    with _Server(folder, f"{USER}:{password}") as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"http://127.0.0.1:{server.server_port}/{stage}/"
         whole = Index("embedded", place, f"{place}simple/", password)
 
         def part(of: str) -> Index:
             return dataclasses.replace(whole, simple=f"{whole.simple}{of}/")
 
-        yield dataclasses.replace(whole, part=part)
+        try:
+            yield dataclasses.replace(whole, part=part)
+        finally:
+            server.shutdown()
     flush(folder)
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    def __init__(self, folder: Path, uploader: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.folder = folder
+        self.allowed = f"Basic {base64.b64encode(uploader.encode()).decode()}"
+
+    def handle_error(self, *_: object) -> None:
+        """Ignores a client that has left, such as a pip that was stopped."""
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    server: _Server
+    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {".json": JSON}
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments, directory=arguments[-1].folder)
+
+    def do_GET(self) -> None:
+        if self.path.endswith("/") and JSON in self.headers.get("Accept", ""):
+            self.path += "index.json"
+        super().do_GET()
+
+    def do_POST(self) -> None:
+        form = self.rfile.read(int(self.headers["Content-Length"]))
+        is_allowed = self.headers["Authorization"] == self.server.allowed
+        self.send_response(self._take(form) if is_allowed else HTTPStatus.FORBIDDEN)
+        self.end_headers()
+
+    def _take(self, form: bytes) -> HTTPStatus:
+        """Adds a file. It is the last part of the form, and its name tells the project."""
+        boundary = f"--{self.headers.get_boundary('')}".encode()
+        start, end = form.rindex(boundary + b"\r\n"), form.rindex(b"\r\n" + boundary + b"--")
+        content = form.index(b"\r\n\r\n", start) + 4
+        name = re.search(r'filename="([\w.+!-]+)"', form[start:content].decode(), re.ASCII)
+        if not name:
+            return HTTPStatus.BAD_REQUEST
+        site = Path(self.translate_path(self.path))
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, name[1])
+            file.write_bytes(memoryview(form)[content:end])
+            try:
+                static_index.append(site, file.name.split("-")[0], [file])
+            except Problem:  # it has a file of that name with other bytes
+                return HTTPStatus.CONFLICT
+        return HTTPStatus.OK
+
+    def log_message(self, *_: object) -> None: ...

@@ -19,6 +19,7 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
+from wheelyard.config.matrix import version_key
 from wheelyard.core.digest import sha256
 from wheelyard.core.disk import flush
 from wheelyard.core.lock import turn
@@ -32,13 +33,6 @@ STYLE = (
     "<style>body{font-family:sans-serif;margin:2em}td,th{padding:.3em 1em;text-align:left}</style>"
 )
 END = re.compile(r"</(body|html)\s*>", re.IGNORECASE)
-
-
-def write_all(folder: Path, project: str, files: list[Path]) -> None:
-    """Writes the indexes of one release into `folder`, beside its files, replacing those of another release."""
-    for part, of_part in _parts(files):
-        write(folder / part, project, of_part, "../../../" if part else "../../")
-    _write_front(folder)
 
 
 def append(site: Path, project: str, files: list[Path], address: str = "") -> list[str]:
@@ -87,13 +81,6 @@ def _refuse_changed(site: Path, place: Path, files: list[Path]) -> None:
         raise Problem(
             f"{place} has an index.json and no index.html, which pip asks a web server for"
         )
-
-
-def write(folder: Path, project: str, files: list[Path], base: str = "../../") -> None:
-    """Writes the index of one project with these files alone; `base` leads from its page to them. Other projects
-    stay."""
-    shutil.rmtree(folder / canonicalize_name(project), ignore_errors=True)
-    _add(folder, project, files, base)
 
 
 def _add(folder: Path, project: str, files: list[Path], base: str) -> None:
@@ -252,7 +239,7 @@ def _table(rows: list[tuple[Path, Path]]) -> str:
 </table>"""
 
 
-def _order(part: str) -> tuple[list[int], str]:
-    """Returns a key that sorts 2.9 before 2.10."""
+def _order(part: str) -> tuple[tuple[int, ...], str]:
+    """Returns a key that sorts torch 2.9 before 2.10."""
     cuda, _, torch = part.partition("-torch")
-    return [int(number) for number in torch.split(".") if number.isdecimal()], cuda
+    return version_key(torch), cuda

@@ -26,15 +26,11 @@ UNPACK = """archive=$1; shift; PATH=$PATH:/usr/sbin:/sbin
 debootstrap --foreign --force-check-gpg --variant=minbase "$@" && tar --numeric-owner -C "$2" -cf "$archive" ."""
 
 
-def tag(suite: str) -> str:
-    return f"wheelyard-{suite}:{platform.machine()}"
-
-
 def ensure(suite: str, engine: Engine, workspace: Workspace) -> str:
     """Makes the image of a suite unless the engine has it; returns its tag."""
-    name = tag(suite)
+    name = f"wheelyard-{suite}:{platform.machine()}"
     if not engine.has_ours(name):
-        debian.need(PACKAGES, workspace.say, ADVICE)
+        debian.need(PACKAGES, workspace.machine.say, ADVICE)
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wheelyard"
         caches.mkdir(parents=True, exist_ok=True)
         # A suite made twice has two ids, and the engine shares no layer between images built on them.

@@ -19,7 +19,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wheelyard.problem import Problem
@@ -138,10 +138,21 @@ def _edited(line: str, local_version: str, torch: str) -> str:
     return f"Requires-Dist: torch=={torch}.*" if _names_torch(line) else line
 
 
+def _names_torch(line: str) -> bool:
+    field, _, text = line.partition(": ")
+    return field == "Requires-Dist" and _required(text) == "torch"
+
+
 def requirements(wheel: Path) -> list[str]:
     """Returns the normalised names of the packages that a wheel requires for everyone, without an extra."""
-    wanted = (Requirement(text) for text in fields(wheel).get_all("Requires-Dist", []))
-    return [canonicalize_name(r.name) for r in wanted if "extra" not in str(r.marker)]
+    texts = fields(wheel).get_all("Requires-Dist", [])
+    return list(filter(None, map(_required, texts)))
+
+
+def _required(text: str) -> str:
+    """Returns the normalised name in a requirement; empty if it is for an extra alone."""
+    wanted = Requirement(text)
+    return "" if "extra" in str(wanted.marker) else canonicalize_name(wanted.name)
 
 
 def fields(wheel: Path) -> email.message.Message:
@@ -149,17 +160,3 @@ def fields(wheel: Path) -> email.message.Message:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
         return email.message_from_bytes(archive.read(name))
-
-
-def _names_torch(line: str) -> bool:
-    """Whether a line requires torch for everyone, without an extra."""
-    field, _, text = line.partition(": ")
-    try:
-        requirement = Requirement(text) if field == "Requires-Dist" else None
-    except InvalidRequirement:
-        return False
-    return (
-        requirement is not None
-        and requirement.name == "torch"
-        and "extra" not in str(requirement.marker)
-    )

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,7 @@ from wheelyard.problem import Problem
 
 def program() -> Path:
     """Returns the path of wheelscope: WHEELSCOPE, or the one beside this Python, or the one on PATH."""
-    beside = Path(sys.executable).with_name("wheelscope")
-    found = os.environ.get("WHEELSCOPE") or (str(beside) if beside.exists() else None)
-    found = found or shutil.which("wheelscope")
+    found = os.environ.get("WHEELSCOPE") or shutil.which("wheelscope", path=environment.path())
     if not found or not Path(found).exists():
         raise Problem(
             "wheelscope is missing; `pip install wheelscope`, or build it: `make wheelscope`"

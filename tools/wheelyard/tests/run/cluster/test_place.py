@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import distributed
 import pytest
 from clusters import Machines, facts_of, machines, run
 from disks import small_disk
@@ -338,9 +339,25 @@ def test_a_worker_that_sends_other_bytes(
     assert "liar sent x0.txt with other bytes than it announced" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("error", [None, ValueError("IOStream is not idle")])
 def test_the_scheduler_restarts(
-    there: Machines, record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    there: Machines,
+    record: Record,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception | None,
 ) -> None:
+    """Also if the first attempt to connect again ends while TLS begins."""
+    errors = [error] if error else []
+    connect = distributed.Client._ensure_connected
+
+    async def connected(client: distributed.Client, timeout: float | None = None) -> None:
+        if errors and (tmp_path / "begun").exists():
+            raise errors.pop()
+        await connect(client, timeout=timeout)
+
+    monkeypatch.setattr(distributed.Client, "_ensure_connected", connected)
     slowly = (
         f"open({str(tmp_path / 'begun')!r}, 'a').write('x'); import time; time.sleep(2)\n{WRITE}"
     )

@@ -8,11 +8,9 @@ from pathlib import Path
 import distributed
 import pytest
 from clusters import machines
-from repository import ROOT, TOOL, program, wheelyard
-from wheelyard.core.engine import Engine
+from repository import ROOT, TOOL, wheelyard
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import keys, worker
-from wheelyard.run.cluster.service import KEPT, ImageCache
 
 
 def test_one_worker_for_a_folder(tmp_path: Path) -> None:
@@ -47,15 +45,6 @@ def test_a_scheduler_of_this_machine_lets_in_who_has_its_keys(tmp_path: Path) ->
                 distributed.Client(address, security=security, timeout=4)
         with distributed.Client(f"tls://{place}", security=own, timeout=30) as client:
             assert client.run_on_scheduler(int) == 0
-
-
-def test_the_images_that_were_used_last_stay(tmp_path: Path) -> None:
-    docker = str(program(tmp_path, "docker", f'echo "$@" >>{tmp_path}/removed'))
-    engine = Engine(docker, "label", docker)
-    cache = ImageCache(tmp_path / "images.json")
-    for number in [*range(KEPT), 0, KEPT]:
-        cache.used(f"image:{number}", engine)
-    assert (tmp_path / "removed").read_text() == "image rm image:1\n"
 
 
 WITHOUT = """

@@ -73,6 +73,15 @@ def checked(told: Any) -> dict[str, Any]:
     return told
 
 
+class _Client(distributed.Client):
+    async def _ensure_connected(self, timeout: float | None = None) -> None:
+        """Lets Dask try again where a connection ends while TLS begins: tornado's ValueError would end its attempts."""
+        try:
+            await super()._ensure_connected(timeout=timeout)  # type: ignore[no-untyped-call]
+        except ValueError as error:
+            raise OSError(str(error)) from error
+
+
 class Link:
     def __init__(self, address: str, client: Any) -> None:
         self.address, self._client = address, client
@@ -106,12 +115,7 @@ class Link:
         return [member for member in self.members() if member.can(wanted)]
 
     def send(
-        self,
-        key: str,
-        order: dict[str, Any],
-        wants: Resources,
-        among: list[str],
-        priority: int,
+        self, key: str, order: dict[str, Any], wants: Resources, among: list[str], priority: int
     ) -> Errand:
         """Gives a job to the scheduler. If `among` names workers, no other may get it: Dask can also merely prefer
         workers, but once they are gone it takes any other, whatever that one offers."""
@@ -223,7 +227,7 @@ def joined(given: str, folder: Path) -> Iterator[Link]:
     ):
         try:
             socket.create_connection(keys.host_and_port(address), CONNECT_SECONDS).close()
-            client: Any = distributed.Client(  # type: ignore[no-untyped-call]
+            client: Any = _Client(  # type: ignore[no-untyped-call]
                 address, security=security, timeout=BACK_SECONDS, set_as_default=False
             )
         except (OSError, TimeoutError) as error:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from packaging.requirements import Requirement
-from rich.table import Table
 
 from wheelyard import __version__
 from wheelyard.core import digest
@@ -20,7 +19,6 @@ from wheelyard.tools import evidence, wheelscope
 
 Resources = dict[str, float]
 ENGINE, GPU, NETWORK, MEMORY = "engine", "gpu", "network", "memory-gib"
-ROWS, WIDTH = 16, 60  # of the live table, and of a cell in it
 BETWEEN = " "  # separates a tool and its version; no other resource's name contains it
 
 
@@ -106,29 +104,6 @@ def shown(resources: Mapping[str, float]) -> str:
     plain = [name for name in resources if BETWEEN not in name and name != MEMORY]
     memory = [f"{resources[MEMORY]:.0f} GiB"] if MEMORY in resources else []
     return ", ".join([*plain, *memory]) or "nothing"
-
-
-def table(members: Iterable[Member], at: Mapping[str, str], dashboard: str) -> Table:
-    """Returns the live table of a cluster: what each worker offers and runs. `at` has the machine of each running
-    job."""
-    found = Table("machine", "offers", "runs", title=f"Cluster: {dashboard}", title_justify="left")
-    rows = sorted(members, key=lambda member: member.name)
-    jobs: dict[str, list[str]] = {}
-    for job, machine in sorted(at.items()):
-        jobs.setdefault(machine, []).append(job)
-    for member in rows[:ROWS]:
-        found.add_row(member.name, shown(member.resources), _some(jobs.pop(member.name, [])))
-    if len(rows) > ROWS:
-        rest = sum(len(jobs.pop(member.name, [])) for member in rows[ROWS:])
-        found.add_row(f"and {len(rows) - ROWS} more", "", f"{rest} jobs")
-    for machine, running in jobs.items():  # this machine, and any that just went away
-        found.add_row(machine, "", _some(running))
-    return found
-
-
-def _some(jobs: list[str]) -> str:
-    text = ", ".join(jobs)
-    return text if len(text) <= WIDTH else f"{text[:WIDTH]}... ({len(jobs)})"
 
 
 def _own_version() -> str:

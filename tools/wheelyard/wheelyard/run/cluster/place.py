@@ -104,13 +104,15 @@ class Cluster:
                 return self._attempt(job, order, files, folder, log, set(avoided))
             except Elsewhere as fault:
                 avoided[fault.machine] = str(fault)
-                self._say(f"{job.name}: {fault}; trying another machine")
+                self.local.here.say(f"{job.name}: {fault}; trying another machine")
             except Gone as gone:
-                self._say(f"{job.name}: {gone} went away; another machine starts it again")
+                self.local.here.say(
+                    f"{job.name}: {gone} went away; another machine starts it again"
+                )
             except SchedulerLost:
                 if self._stopped.is_set():
                     raise Problem("it was stopped") from None
-                self._say(f"{job.name}: the scheduler went away; waiting for it")
+                self.local.here.say(f"{job.name}: the scheduler went away; waiting for it")
                 self.link.wait_until_back()
             finally:
                 self.at.pop(job.name, None)
@@ -131,7 +133,8 @@ class Cluster:
     ) -> Ran:
         among = self._others(job, avoided) if avoided else self._prepared(job, order)
         key = f"{job.name}-{secrets.token_hex(4)}"
-        errand = self.link.send(key, order, offers.wanted(job), among, _priority(job))
+        later_first = ORDER.index(job.step)
+        errand = self.link.send(key, order, offers.wanted(job), among, later_first)
         try:
             machine, began = self._accompany(job, errand, files, among, moves=not avoided)
             try:
@@ -157,13 +160,7 @@ class Cluster:
             self.link.forget(errand)
 
     def _accompany(
-        self,
-        job: Job,
-        errand: Errand,
-        files: dict[str, Path],
-        among: list[str],
-        *,
-        moves: bool,
+        self, job: Job, errand: Errand, files: dict[str, Path], among: list[str], *, moves: bool
     ) -> tuple[str, float]:
         """Waits for the end of a job, and sends files that its worker lacks. Returns where it ran, and since when. If
         `moves`, the job may go to another machine when those of `among` have gone."""
@@ -185,11 +182,11 @@ class Cluster:
             match message["kind"]:
                 case "started":
                     if machine:
-                        self._say(
+                        self.local.here.say(
                             f"{job.name}: {machine} went away; {message['machine']} starts it again"
                         )
-                    elif not self.local.here.display.console.is_terminal:
-                        self._say(f"{job.name} starts on {message['machine']}")
+                    else:
+                        self.local.here.say(f"{job.name} starts on {message['machine']}")
                     machine, began = str(message["machine"]), time.time()
                     self.at[job.name] = machine
                 case "wants":
@@ -197,7 +194,7 @@ class Cluster:
                     try:
                         self.link.supply(str(message["address"]), known)
                     except Lost as lost:  # if it is dead, Dask gives the job to another
-                        self._say(f"{job.name}: {message['machine']} {lost}")
+                        self.local.here.say(f"{job.name}: {message['machine']} {lost}")
                 case "over":
                     return machine or "a worker", began
                 case "stopped":
@@ -247,14 +244,6 @@ class Cluster:
             f"no worker is left{beside} that offers {what or 'what it needs'}; add one, then run the same command: "
             f"it continues from here\n  wheelyard worker {self.link.address}"
         )
-
-    def _say(self, text: str) -> None:
-        self.local.here.say(text)
-
-
-def _priority(job: Job) -> int:
-    """Gives later steps priority, at a worker too."""
-    return ORDER.index(job.step)
 
 
 def _image(job: Job) -> str:

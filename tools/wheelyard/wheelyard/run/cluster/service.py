@@ -6,7 +6,6 @@ anywhere; or there was a `fault` of this machine, and another one may do better.
 """
 
 import errno
-import json
 import shutil
 import tempfile
 import threading
@@ -17,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wheelyard.core import git, guard, shell
+from wheelyard.core import git, guard
 from wheelyard.core.digest import EXECUTABLE, LINK, sha256
-from wheelyard.core.engine import Engine
 from wheelyard.core.job import Job, Made, Needs, Source
 from wheelyard.core.record import Facts, acceptable
 from wheelyard.core.workspace import Workspace
@@ -28,9 +26,9 @@ from wheelyard.run.cluster.store import Store, trim
 from wheelyard.run.local import Here, StepModule
 
 PATIENCE_SECONDS = 120  # how long a job waits for its next file
+LOOK_SECONDS = 0.1  # between looks whether a file has arrived
 FULL = 64 << 20  # a disk with fewer bytes left counts as full
 NO_SPACE = "No space left on device"
-KEPT = 24  # how many images are kept
 HISTORY = "git"  # the input of jobs that get git's history
 
 Order = dict[str, Any]
@@ -87,26 +85,6 @@ class Orders:
             return self._history
 
 
-class ImageCache:
-    """A worker's images. Those that its jobs used last are kept and the others removed, as a release may have
-    hundreds."""
-
-    def __init__(self, note: Path) -> None:
-        self._note, self._lock = note, threading.Lock()
-
-    def used(self, tag: str, engine: Engine) -> None:
-        """Records that a job has used an image, and removes those used longest ago unless a container has them."""
-        with self._lock:
-            try:
-                known: list[str] = json.loads(self._note.read_text())
-            except (OSError, ValueError):
-                known = []
-            known = [tag, *(other for other in known if other != tag)]
-            for old in known[KEPT:]:
-                shell.capture([engine.command, "image", "rm", old])
-            self._note.write_text(json.dumps(known[:KEPT]))
-
-
 class Service:
     """Everything that a worker has besides Dask: folders, files, a container engine."""
 
@@ -114,7 +92,6 @@ class Service:
         """Makes the folders. `limit` are the bytes of each of the two caches: files, downloads."""
         self.here, self.module, self.limit, self.folder = here, module, limit, here.folder
         self.store = Store(self.folder / "files")
-        self.images = ImageCache(self.folder / "images.json")
         guard.end_leftovers(self.folder / "work")
         shutil.rmtree(self.folder / "work", ignore_errors=True)  # left by a worker that was killed
         (self.folder / "work").mkdir()
@@ -133,7 +110,7 @@ class Service:
             outcome = {"kind": "fault", "error": str(fault)}
         except Problem as problem:
             outcome = {"kind": "failed", "error": str(problem)}
-            if NO_SPACE in str(problem) or self._is_full():
+            if NO_SPACE in str(problem) or shutil.disk_usage(self.folder).free < FULL:
                 what = str(problem).splitlines()[0]
                 outcome = {"kind": "fault", "error": f"its disk is full: {what}"}
         except OSError as error:
@@ -175,8 +152,6 @@ class Service:
         workspace = Workspace(order["inputs"], folder / "job", log, made, project, kept, self.here)
         workspace.expect(job.outputs)
         verdict = self.module(job.step).run(job, workspace)
-        if isinstance(image := order["inputs"].get("image"), dict):
-            self.images.used(image["tag"], self.here.engine())
         found = acceptable(job, workspace.out)
         outputs = {path: self.store.take(workspace.out / path) for path in found}
         return {"kind": "passed", "verdict": verdict, "outputs": outputs}
@@ -192,12 +167,9 @@ class Service:
             tell({"kind": "wants", "files": missing})
             asked = time.monotonic()
             while missing := self.store.missing(missing):
-                self.store.wait_a_moment()
+                time.sleep(LOOK_SECONDS)
                 if time.monotonic() - max(asked, self.store.last_piece) > PATIENCE_SECONDS:
                     raise Fault(f"it got no file for {PATIENCE_SECONDS} seconds")
-
-    def _is_full(self) -> bool:
-        return shutil.disk_usage(self.folder).free < FULL
 
 
 def unpack_history(bundle: Path, project: Path) -> None:

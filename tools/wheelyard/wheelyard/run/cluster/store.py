@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,7 +21,6 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.last_piece = 0.0  # time of the last arrival, by the monotonic clock
-        self._arrived = threading.Condition()
         shutil.rmtree(folder / "parts", ignore_errors=True)
         (folder / "parts").mkdir(parents=True)
 
@@ -55,13 +53,6 @@ class Store:
             part.unlink()
             raise Wrong(f"the file {digest[:16]} was altered on its way")
         part.replace(target)
-        with self._arrived:
-            self._arrived.notify_all()
-
-    def wait_a_moment(self) -> None:
-        """Waits until a file has arrived, or until one may have arrived unnoticed."""
-        with self._arrived:
-            self._arrived.wait(0.2)
 
     def read(self, digest: str, offset: int) -> bytes:
         with self.path(digest).open("rb") as stream:

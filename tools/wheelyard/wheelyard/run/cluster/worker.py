@@ -6,8 +6,6 @@ A worker that loses its scheduler ends its jobs, as the scheduler gives them to 
 import asyncio
 import json
 import logging
-import os
-import platform
 import signal
 import time
 from collections.abc import Callable
@@ -179,10 +177,6 @@ def only_worker(folder: Path) -> AbstractContextManager[None]:
 def _quiet() -> None:
     """Silences Dask's messages about every connection; warnings remain."""
     logging.getLogger("distributed").setLevel(logging.WARNING)
-
-
-def default_name() -> str:
-    return f"{platform.node()}-{os.getpid()}"
 
 
 def schedule(host: str, port: int, folder: Path, say: Callable[[str], None]) -> None:
