@@ -25,6 +25,7 @@ help: ## Show this list
 # --- The package --------------------------------------------------------------------------------
 .PHONY: install dev new
 install: test-env toolkit ## Build the package and install it in .venv, editable
+	@tools/setup/need.sh $$(.venv/bin/opwright doctor | sed -n 's/.*apt-get install \(g++-[0-9]*\)$$/\1/p') # if g++ is too new for nvcc
 	@OPWRIGHT_CUDA=on $(PYTHON) -m pip install --quiet --no-build-isolation --editable .
 
 dev: test-env toolkit ## Rebuild what changed, for the GPU in this machine or for GPU=9.0; WATCH=tests/package: at each save, then test
@@ -60,9 +61,9 @@ test-packages:
 	@tools/setup/need.sh unzip ccache redis-server $$($(YARD) packages)
 
 docs: tools ## Build the documentation site in build/site; a dead link is an error
-	@$(YARD) reference
 	@mkdir -p build/pages && $(WHEELYARD) plan --place github --support >build/pages/support.md
-	@for file in matrix policy; do $(WHEELYARD) schema $$file >build/pages/$$file.schema.json; done
+	@for file in matrix policy; do $(WHEELYARD) schema $$file >build/pages/$$file.schema.json && \
+	  $(WHEELYARD) schema $$file --markdown >build/pages/$$file.md; done
 	@VENV=build/docs-venv tools/setup/venv.sh docs/docs.lock
 	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --strict
 	@echo "the site is in build/site; to read it: python3 -m http.server --directory build/site, then open http://127.0.0.1:8000"
@@ -74,6 +75,7 @@ plan: tools ## Show which wheels are built, what they serve and where they are v
 
 release: tools wheelscope ## Build, gate and verify the wheels, and publish them to an index on this machine (SLOW=1: slow cells too)
 	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)
+	@$(MAKE) --no-print-directory --silent compare-images
 	@$(MAKE) --no-print-directory --silent $(or $(RELEASE_FOLDER),build/release)/tools/added
 
 report: tools wheelscope ## Write the report of the last release and open it

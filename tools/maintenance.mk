@@ -13,9 +13,9 @@ help-tools: ## Show this list
 	@echo; echo "\`make -C tools/NAME help\` lists each tool's own."
 
 # --- Setup --------------------------------------------------------------------------------------
-.PHONY: tools tools-sign tools-publish test-env toolkit wheelscope lock propose-locks lock-actions cache-stats
+.PHONY: tools tools-sign tools-publish test-env toolkit wheelscope lock propose-locks check-actions cache-stats
 tools: ## Install the pinned tools in .venv
-	@tools/setup/need.sh g++ git
+	@tools/setup/need.sh g++ git $$(command -v python3 >/dev/null || echo python3 python3-venv python3-dev) # all in one message
 	@tools/setup/venv.sh ci/tools.lock
 	@for tool in wheelyard opwright; do .venv/bin/$$tool --version >/dev/null 2>&1 || \
 	  $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable tools/$$tool; done
@@ -63,7 +63,7 @@ lock: tools ## Pin the newest versions that every .in file allows, and show what
 propose-locks: ## Open a pull request with the locks in build/locks/, as the workflow `locks` does
 	@python3 -m tools.release.propose_locks build/locks
 
-lock-actions: ## Ask the repositories of the actions that the workflows pin for their tags, and record them
+check-actions: ## Ask the repositories of the actions in the workflows whether each is pinned to the commit of its tag
 	@python3 -m tools.release.actions $(ACTIONS_SOURCE)
 
 cache-stats: ## Show the hits and the size of the compiler cache
@@ -101,9 +101,12 @@ test-cluster: ## Make releases on four workers, and compare them with one machin
 nightly: tools wheelscope ## Build the package on torch's newest build and test it with that (TORCH_INDEX=URL; otherwise PyPI's newest)
 	@$(WHEELYARD) nightly $(if $(TORCH_INDEX),--torch-index '$(TORCH_INDEX)')
 
-compare-images: ## Compare the packages in the images of two releases: OTHER=its build/release
-	@git diff --no-index --word-diff '$(or $(OTHER),$(error name the other build/release: make compare-images OTHER=FOLDER))/packages' build/release/packages
-	@echo "the same packages in $$(ls build/release/packages | wc -l) images"
+# A release makes only the images that it needs, so the kept lists of others do not count.
+MADE := $(or $(RELEASE_FOLDER),build/release)/packages
+compare-images: ## Compare the packages in the images of a release with ci/packages/, or with another release's: OTHER=its build/release
+	@other='$(if $(OTHER),$(OTHER)/packages,ci/packages/'"$$(uname -m)"')'; differ=; for list in '$(MADE)'/*.txt; do \
+	  git --no-pager diff --no-index --word-diff --unified=0 "$$other/$${list##*/}" "$$list" || differ=1; done; \
+	if [ -n "$$differ" ]; then echo "to keep the lists of these images: cp '$(MADE)'/*.txt '$$other'"; else echo "the images have the packages in $$other"; fi
 
 # --- Releasing the tools and the site -----------------------------------------------------------
 .PHONY: tool-wheels check-tools check-tools-tag tool-digests check-tool-digests publish-tools publish-docs

@@ -1,19 +1,16 @@
-"""Records the tag of each action's pinned commit in .github/actions.lock: `make lock-actions`.
+"""Checks that each action in the workflows is pinned to the commit of the tag beside it: `make check-actions`.
 
-The tags are looked up in the actions' own repositories; a commit that its tag does not point to is an error. The tests
-compare the workflows with this record without a network. An argument names another place to find the repositories, such
-as `/mirror/{owner}/{name}`.
+The tags are looked up in the actions' own repositories. An argument names another place to find these, such as
+`/mirror/{owner}/{name}`.
 """
 
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCK = ROOT / ".github/actions.lock"
 SOURCE = "https://github.com/{owner}/{name}"
 USES = re.compile(r"^ *(?:- )?uses: ([\w-]+/[\w-]+)@(\w+)(?: # (\S+))?$", re.MULTILINE)
 
@@ -28,13 +25,6 @@ def pins(workflows: Path) -> set[Pin]:
     """Returns the actions that the workflows use: each with its commit and the tag beside it."""
     files = workflows.glob("*.yml")
     return {Pin(*found) for file in files for found in USES.findall(file.read_text())}
-
-
-def recorded(lock: Path = LOCK) -> Iterator[Pin]:
-    for line in lock.read_text().splitlines():
-        if not line.startswith("#"):
-            action, tag, commit = line.split()
-            yield Pin(action, commit, tag)
 
 
 def tagged_commit(action: str, tag: str, source: str) -> str:
@@ -55,10 +45,7 @@ def main() -> None:
         commit = tagged_commit(pin.action, pin.tag, source)
         if commit != pin.commit:
             raise SystemExit(f"error: {pin.action} {pin.tag} is {commit}, not {pin.commit}")
-    head = "# Each action of the workflows: its tag and commit. Made by `make lock-actions`.\n"
-    lines = [f"{pin.action} {pin.tag} {pin.commit}\n" for pin in used]
-    LOCK.write_text(head + "".join(lines))
-    print(f"{LOCK.relative_to(ROOT)}: {len(used)} actions")
+    print(f"each of {len(used)} actions is pinned to the commit of its tag")
 
 
 if __name__ == "__main__":

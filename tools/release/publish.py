@@ -75,7 +75,8 @@ def add_to_release(folder: Path, projects: dict[str, list[Path]]) -> None:
     (folder / "tools").mkdir(parents=True)
     for project, wheels in projects.items():
         files = [Path(shutil.copy(wheel, folder / "tools")) for wheel in wheels]
-        static_index.write(folder / "simple", project, files, base="../../tools/")
+        shutil.rmtree(folder / "simple" / project, ignore_errors=True)
+        static_index.append(folder, project, files, "../../tools")
     print(f"{', '.join(projects)}: in {folder}/tools, and in the index of {folder}/simple")
 
 

@@ -1,6 +1,7 @@
-"""Tests when make considers the tools' wheels out of date."""
+"""Tests when make considers the tools' wheels out of date, and what it asks of a bare machine."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,11 +13,7 @@ WHEEL = "build/tools/opwright-0.1.0-py3-none-any.whl"
 
 @pytest.mark.parametrize("change", ["nothing", "deleted", "added", "edited", "renamed"])
 def test_a_wheel_is_made_again_when_its_sources_change(tmp_path: Path, change: str) -> None:
-    clone = tmp_path / "a clone"
-    subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, clone], check=True)
-    # The rules under test, committed or not.
-    for file in ("Makefile", "tools/maintenance.mk"):
-        (clone / file).write_bytes((ROOT / file).read_bytes())
+    clone = clone_in(tmp_path)
     wheel, source = clone / WHEEL, clone / "tools/opwright/opwright/bench/clock.py"
     is_current(clone)  # writes down the list of sources
     wheel.parent.mkdir(parents=True, exist_ok=True)
@@ -35,6 +32,35 @@ def test_a_wheel_is_made_again_when_its_sources_change(tmp_path: Path, change: s
     elif change == "renamed":
         source.rename(source.with_name("other.py"))
     assert is_current(clone) == (change == "nothing")
+
+
+def test_a_bare_machine_is_told_at_once_what_to_install(tmp_path: Path) -> None:
+    """Without sudo, each package that is named later costs a question to whoever administers the machine."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("bash", "cmp", "git", "grep", "id", "make", "mkdir", "sh"):
+        (programs / name).symlink_to(shutil.which(name) or name)
+    for name in ("apt-get", "dpkg-query"):
+        (programs / name).write_text("#!/bin/sh\nexit 1\n")
+        (programs / name).chmod(0o755)
+    done = subprocess.run(
+        ["make", "--silent", "tools"],
+        cwd=clone_in(tmp_path),
+        env={"PATH": str(programs), "INSTALL": "no"},
+        capture_output=True,
+        text=True,
+    )
+    told = done.stderr.splitlines()[0]
+    assert told.endswith(": sudo apt-get install g++ python3 python3-venv python3-dev")
+
+
+def clone_in(folder: Path) -> Path:
+    clone = folder / "a clone"
+    subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, clone], check=True)
+    # The rules under test, committed or not.
+    for file in ("Makefile", "tools/maintenance.mk"):
+        (clone / file).write_bytes((ROOT / file).read_bytes())
+    return clone
 
 
 def is_current(clone: Path) -> bool:

@@ -81,6 +81,16 @@ def test_uv_is_told_what_pips_settings_say(make: Path, tmp_path: Path) -> None:
     assert (tmp_path / "told").read_text() == "https://files.example/simple /other/ca\n"
 
 
+def test_where_uv_fails_it_says_that_pip_goes_on(make: Path, tmp_path: Path) -> None:
+    run(make)
+    uv = tmp_path / ".venv/bin/uv"
+    uv.write_text("#!/bin/sh\necho 'error: UnknownIssuer' >&2; exit 2\n")
+    uv.chmod(0o755)
+    (tmp_path / "other.lock").write_text("# another\n")
+    assert "pip installs them" in run(make, "other.lock")
+    assert run(make, "other.lock") == ""
+
+
 def python(folder: Path, name: str, code: str) -> None:
     """Makes a program that a shell finds by the name of a Python."""
     folder.mkdir(exist_ok=True)

@@ -64,7 +64,9 @@ for lock in "$@"; do
   if ! cmp -s "$lock" "$stamp"; then
     echo "installing the pinned packages of $lock"
     [ -x "$venv/bin/uv" ] || install_uv "$lock"
-    { [ -x "$venv/bin/uv" ] && with_uv "$lock"; } || pip install --ignore-installed --no-deps --require-hashes -r "$lock"
+    if ! [ -x "$venv/bin/uv" ] || { ! with_uv "$lock" && echo "uv could not; pip installs them, which takes longer"; }; then
+      pip install --ignore-installed --no-deps --require-hashes -r "$lock"
+    fi
     cp "$lock" "$stamp"
   fi
 done

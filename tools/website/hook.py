@@ -22,8 +22,16 @@ ELSEWHERE = {
     "CHANGELOG.md": "changelog.md",
     # `make docs` makes these
     "build/pages/support.md": "support.md",
-    "build/pages/matrix.schema.json": "wheelyard/matrix.schema.json",
-    "build/pages/policy.schema.json": "wheelyard/policy.schema.json",
+    **{
+        f"build/pages/{name}": f"wheelyard/{name}"
+        for file in ("matrix", "policy")
+        for name in (f"{file}.md", f"{file}.schema.json")
+    },
+}
+# Links to these sources, which define the keys of a file, lead to the page that is made from them.
+MADE_FROM = {
+    f"tools/wheelyard/wheelyard/config/{file}.py": f"build/pages/{file}.md"
+    for file in ("matrix", "policy")
 }
 # tools/NAME/README.md and tools/NAME/docs/ become the folder NAME/ of the site.
 for file in sorted([*ROOT.glob("tools/*/README.md"), *ROOT.glob("tools/*/docs/*.*")]):
@@ -54,6 +62,7 @@ def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> st
             return link[1]
         else:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link[1]))
+        target = MADE_FROM.get(target, target)
         there = ELSEWHERE.get(target, target.removeprefix("docs/"))
         if files.get_file_from_path(there) and (target in ELSEWHERE or target.startswith("docs/")):
             return posixpath.relpath(there, posixpath.dirname(uri) or ".")

@@ -1,4 +1,4 @@
-"""Tests the record of the actions' tags, made from real repositories."""
+"""Tests that a pinned action is the one of its tag, with real repositories."""
 
 import subprocess
 from pathlib import Path

@@ -16,7 +16,7 @@ PACKAGE = "cuda_ext_example"
 # Variables that a `make` around a test sets for its commands.
 OUTER = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "TORCH_CUDA_ARCH_LIST"}
 MESSAGE = "ImportError: {}: undefined symbol: _ZN3c104cuda9SetDeviceEi"
-MODULE = "/site-packages/flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so"
+MODULE = "flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so"
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,9 @@ def extension(folder: Path) -> Scene:
 
 
 def train(folder: Path) -> Scene:
-    """Makes a folder with a program that fails in a way that its users know."""
-    (folder / "train.py").write_text(f"raise SystemExit({MESSAGE.format(MODULE)!r})\n")
+    """Makes a folder with a program that fails in a way that its users know, in the environment here."""
+    packages = next(ROOT.glob(".venv/lib/python3*/site-packages"))
+    (folder / "train.py").write_text(f"raise SystemExit({MESSAGE.format(packages / MODULE)!r})\n")
     return Scene(folder)
 
 

@@ -88,11 +88,6 @@ def test_a_block_is_run_or_says_why_not(block: Block):
         assert any((folder / test).is_file() for folder in (ROOT / block.page).parents)
 
 
-def test_every_honest_reason_is_given():
-    given = {block.reason for block in BLOCKS}
-    assert [kind for kind in HONEST if not any(text.startswith(kind) for text in given)] == []
-
-
 def test_blocks_are_found_with_what_is_said_of_them():
     page = """
 <!-- in: a new home -->
