@@ -137,7 +137,12 @@ class FilePlanner {
       kept.push_back(*std::ranges::min_element(
           codes, {}, [](const DeviceCode* code) { return code->entry.size(); }));
     }
-    for (const auto* code : codes) count(*code, !contains(kept, code) ? plan_.cut : plan_.kept);
+    auto next = kept.begin();  // they are in the order of `codes`
+    for (const auto* code : codes) {
+      const bool stays = next != kept.end() && *next == code;
+      if (stays) ++next;
+      count(*code, stays ? plan_.kept : plan_.cut);
+    }
     if (kept.size() == codes.size()) return;
     ContainerCut cut{.whole = module.range(), .header_size = module.container.header_size};
     for (const auto* code : kept) cut.kept.push_back({code->entry.origin(), code->entry.size()});
