@@ -37,7 +37,7 @@ std::vector<std::string> requirements_and_words(std::string_view text) {
 }
 
 std::string without_comma(std::string word) {
-  while (word.ends_with(',') || word.ends_with('.') || word.ends_with(':')) word.pop_back();
+  while (!word.empty() && std::string_view(",.:;").contains(word.back())) word.pop_back();
   return word;
 }
 

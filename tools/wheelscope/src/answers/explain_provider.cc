@@ -19,12 +19,18 @@ std::string more_general(const std::string& kind, std::string name) {
   return name.substr(0, kind == "header" ? end + 1 : end);
 }
 
-const Provider* provider_of(const std::string& kind, std::string name) {
+// Returns what the table says of a name. A row that does not say whose it is has modules that are
+// called like their distribution.
+std::optional<Provider> provider_of(const std::string& kind, std::string name) {
   const auto& known = providers().at(kind);
   for (; !name.empty(); name = more_general(kind, name)) {
-    if (const auto found = known.find(name); found != known.end()) return &found->second;
+    if (const auto found = known.find(name); found != known.end()) {
+      auto provider = found->second;
+      if (provider.of.empty()) provider.pip = found->first;
+      return provider;
+    }
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 // What the message says that is missing, and of which kind it is.
@@ -49,7 +55,7 @@ void ask_provider(const Asked&, Explanation& explanation) {
       if (name.ends_with(part)) name.resize(name.size() - std::string_view(part).size());
     }
   }
-  const auto* provider = provider_of(kind, name);
+  const auto provider = provider_of(kind, name);
   if (!provider) return;
   explanation.owner = trim(provider->of.substr(0, provider->of.find_first_of(":;(")));
   explanation.symptom.set("of", std::string(provider->of));
