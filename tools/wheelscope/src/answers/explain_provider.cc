@@ -1,4 +1,7 @@
 // Tells by its name whose a module, header, library, program or package is that is not there.
+#include <algorithm>
+#include <cctype>
+
 #include "answers/explain.h"
 #include "tables/tables.h"
 #include "text/text.h"
@@ -41,11 +44,21 @@ std::pair<std::string, std::string> missing_thing(const Symptom& symptom) {
   return {"library", symptom.needs};
 }
 
+// True for the name of a program; false for that of a file with contents: README.md, /data/a.
+bool is_program(const std::string& path) {
+  if (path.find_first_of("/\\") != path.npos && !path.contains("bin/")) return false;
+  const auto ending = path.substr(std::min(path.rfind('.'), path.size() - 1) + 1);
+  return !path.contains('.') || ending == "exe" || ending == "sh" ||
+         std::ranges::none_of(ending, [](unsigned char c) { return std::isalpha(c) != 0; });
+}
+
 }  // namespace
 
 void ask_provider(const Asked&, Explanation& explanation) {
   auto [kind, name] = missing_thing(explanation.symptom);
   if (kind == "library" || kind == "program") name = base_name(name);
+  if (kind == "program" && is_program(explanation.symptom.part(kind)))
+    explanation.symptom.set("tool", name);
   if (kind == "library" && name.ends_with(".dylib")) name.resize(name.find('.'));
   if (kind == "library" && !name.contains(".so"))  // as ctypes and cffi are asked for it: cairo
     name = (name.starts_with("lib") ? "" : "lib") + name + ".so";
