@@ -14,6 +14,10 @@ struct Wish {
   std::string who, name, wanted;  // torchvision 0.17.0, torch, torch==2.2.0
 };
 
+std::string wants(const Wish& wish) {
+  return wish.who + (wish.who == "you" ? " ask for " : " needs ") + wish.wanted;
+}
+
 bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
 }
@@ -161,7 +165,7 @@ void ask_conflict(const Asked&, Explanation& explanation) {
     names.push_back(name);
     std::vector<std::string> all;
     for (const auto& wish : wishes)
-      all.push_back(wish.who + (wish.who == "you" ? " ask for " : " needs ") + wish.wanted);
+      all.push_back(wants(wish));
     if (!here.empty()) all.push_back(name + " " + here + " is installed");
     explanation.say(name + ": " + joined(all, "; "));
   }
@@ -169,7 +173,7 @@ void ask_conflict(const Asked&, Explanation& explanation) {
   if (!names.empty()) return;
   for (const auto& [name, wishes] : by_name) {
     if (explanation.because.size() == most) break;
-    explanation.say(wishes.front().who + " needs " + wishes.front().wanted);
+    explanation.say(wants(wishes.front()));
   }
 }
 
