@@ -118,7 +118,8 @@ class Wishes {
       add(who_before(at_), at_ + (word(at_ + 2) == "both" ? 3 : 2));
     } else if (now == "requires") {
       add(who_before(at_), at_ + 1);
-    } else if ((now == "would" && next == "require") || (now == "is" && next == "installable")) {
+    } else if ((now == "would" && next == "require") || (now == "is" && next == "installable") ||
+               (now == "is" && next == "not" && word(at_ + 2) == "installable")) {
       parent_ = of_branch(at_);
     } else if (now == "is" && next == "requested") {
       add_branch("you");
@@ -164,8 +165,7 @@ void ask_conflict(const Asked&, Explanation& explanation) {
     if (names.size() == most) break;
     names.push_back(name);
     std::vector<std::string> all;
-    for (const auto& wish : wishes)
-      all.push_back(wants(wish));
+    for (const auto& wish : wishes) all.push_back(wants(wish));
     if (!here.empty()) all.push_back(name + " " + here + " is installed");
     explanation.say(name + ": " + joined(all, "; "));
   }
