@@ -412,6 +412,8 @@ bool serves(Shared& shared, const Symptom& symptom, const Explanation& explanati
             const Asked& asked) {
   constexpr const char* unknown = "an-unknown-name";
   if (shared.symptom.kind != symptom.kind) return false;
+  // The first lines of a resolver's text are asked together with all that follow.
+  if (contains(entry_of(symptom.kind).ask, "conflict")) return true;
   if (sentences(shared.explanation) == sentences(explanation)) return true;
   const auto part = differing_part(shared.symptom, symptom);
   if (!part) return false;

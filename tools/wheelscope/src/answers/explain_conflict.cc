@@ -14,6 +14,10 @@ struct Wish {
   std::string who, name, wanted;  // torchvision 0.17.0, torch, torch==2.2.0
 };
 
+std::string wants(const Wish& wish) {
+  return wish.who + (wish.who == "you" ? " ask for " : " needs ") + wish.wanted;
+}
+
 bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
 }
@@ -37,7 +41,7 @@ std::vector<std::string> requirements_and_words(std::string_view text) {
 }
 
 std::string without_comma(std::string word) {
-  while (word.ends_with(',') || word.ends_with('.') || word.ends_with(':')) word.pop_back();
+  while (!word.empty() && std::string_view(",.:;").contains(word.back())) word.pop_back();
   return word;
 }
 
@@ -114,7 +118,8 @@ class Wishes {
       add(who_before(at_), at_ + (word(at_ + 2) == "both" ? 3 : 2));
     } else if (now == "requires") {
       add(who_before(at_), at_ + 1);
-    } else if ((now == "would" && next == "require") || (now == "is" && next == "installable")) {
+    } else if ((now == "would" && next == "require") || (now == "is" && next == "installable") ||
+               (now == "is" && next == "not" && word(at_ + 2) == "installable")) {
       parent_ = of_branch(at_);
     } else if (now == "is" && next == "requested") {
       add_branch("you");
@@ -160,8 +165,7 @@ void ask_conflict(const Asked&, Explanation& explanation) {
     if (names.size() == most) break;
     names.push_back(name);
     std::vector<std::string> all;
-    for (const auto& wish : wishes)
-      all.push_back(wish.who + (wish.who == "you" ? " ask for " : " needs ") + wish.wanted);
+    for (const auto& wish : wishes) all.push_back(wants(wish));
     if (!here.empty()) all.push_back(name + " " + here + " is installed");
     explanation.say(name + ": " + joined(all, "; "));
   }
@@ -169,7 +173,7 @@ void ask_conflict(const Asked&, Explanation& explanation) {
   if (!names.empty()) return;
   for (const auto& [name, wishes] : by_name) {
     if (explanation.because.size() == most) break;
-    explanation.say(wishes.front().who + " needs " + wishes.front().wanted);
+    explanation.say(wants(wishes.front()));
   }
 }
 

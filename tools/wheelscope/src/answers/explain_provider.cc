@@ -1,4 +1,7 @@
 // Tells by its name whose a module, header, library, program or package is that is not there.
+#include <algorithm>
+#include <cctype>
+
 #include "answers/explain.h"
 #include "tables/tables.h"
 #include "text/text.h"
@@ -19,12 +22,18 @@ std::string more_general(const std::string& kind, std::string name) {
   return name.substr(0, kind == "header" ? end + 1 : end);
 }
 
-const Provider* provider_of(const std::string& kind, std::string name) {
+// Returns what the table says of a name. A row that does not say whose it is has modules that are
+// called like their distribution.
+std::optional<Provider> provider_of(const std::string& kind, std::string name) {
   const auto& known = providers().at(kind);
   for (; !name.empty(); name = more_general(kind, name)) {
-    if (const auto found = known.find(name); found != known.end()) return &found->second;
+    if (const auto found = known.find(name); found != known.end()) {
+      auto provider = found->second;
+      if (provider.of.empty()) provider.pip = found->first;
+      return provider;
+    }
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 // What the message says that is missing, and of which kind it is.
@@ -35,11 +44,21 @@ std::pair<std::string, std::string> missing_thing(const Symptom& symptom) {
   return {"library", symptom.needs};
 }
 
+// True for the name of a program; false for that of a file with contents: README.md, /data/a.
+bool is_program(const std::string& path) {
+  if (path.find_first_of("/\\") != path.npos && !path.contains("bin/")) return false;
+  const auto ending = path.substr(std::min(path.rfind('.'), path.size() - 1) + 1);
+  return !path.contains('.') || ending == "exe" || ending == "sh" ||
+         std::ranges::none_of(ending, [](unsigned char c) { return std::isalpha(c) != 0; });
+}
+
 }  // namespace
 
 void ask_provider(const Asked&, Explanation& explanation) {
   auto [kind, name] = missing_thing(explanation.symptom);
   if (kind == "library" || kind == "program") name = base_name(name);
+  if (kind == "program" && is_program(explanation.symptom.part(kind)))
+    explanation.symptom.set("tool", name);
   if (kind == "library" && name.ends_with(".dylib")) name.resize(name.find('.'));
   if (kind == "library" && !name.contains(".so"))  // as ctypes and cffi are asked for it: cairo
     name = (name.starts_with("lib") ? "" : "lib") + name + ".so";
@@ -49,7 +68,7 @@ void ask_provider(const Asked&, Explanation& explanation) {
       if (name.ends_with(part)) name.resize(name.size() - std::string_view(part).size());
     }
   }
-  const auto* provider = provider_of(kind, name);
+  const auto provider = provider_of(kind, name);
   if (!provider) return;
   explanation.owner = trim(provider->of.substr(0, provider->of.find_first_of(":;(")));
   explanation.symptom.set("of", std::string(provider->of));
