@@ -56,9 +56,18 @@ const Provider* provider_of_function(const Symptom& symptom) {
   return own ? own : provider_of_symbol(name, "symbol");
 }
 
+// The package of a library that a linker asks for as -lNAME.
+const Provider* provider_of_link(const std::string& name) {
+  const auto plain = lower(name);
+  for (const auto& candidate : {plain, "lib" + plain, plain.substr(0, plain.find('_'))}) {
+    if (const auto* found = provider_of("package", candidate)) return found;
+  }
+  return nullptr;
+}
+
 // What the message says that is missing, and of which kind it is.
 std::pair<std::string, std::string> missing_thing(const Symptom& symptom) {
-  for (const auto* kind : {"module", "header", "program", "package"}) {
+  for (const auto* kind : {"module", "header", "program", "package", "lib"}) {
     if (const auto name = symptom.part(kind); !name.empty()) return {kind, name};
   }
   if (!symptom.symbol.empty()) return {"symbol", symptom.symbol};
@@ -76,11 +85,15 @@ void ask_provider(const Asked&, Explanation& explanation) {
   if (kind == "package") {  // of CMake or pkg-config: OpenMP_CXX is a part of OpenMP
     name = lower(name);
     for (const auto* part : {"_c", "_cxx", "_cuda", "_fortran"}) {
-      if (name.ends_with(part)) name.resize(name.size() - std::string_view(part).size());
+      if (!name.ends_with(part)) continue;
+      name.resize(name.size() - std::string_view(part).size());
+      explanation.symptom.set("package",
+                              explanation.symptom.part("package").substr(0, name.size()));
     }
   }
-  const auto* provider =
-      kind == "symbol" ? provider_of_function(explanation.symptom) : provider_of(kind, name);
+  const auto* provider = kind == "symbol" ? provider_of_function(explanation.symptom)
+                         : kind == "lib"  ? provider_of_link(name)
+                                          : provider_of(kind, name);
   if (!provider) return;
   explanation.owner = trim(provider->of.substr(0, provider->of.find_first_of(":;(")));
   explanation.symptom.set("of", std::string(provider->of));

@@ -40,6 +40,14 @@ const Beginning* beginning_of(std::string_view text, const auto& known) {
   return found == std::end(known) ? nullptr : found;
 }
 
+// Where a command begins: at once, or after words such as "none is installed: ".
+std::size_t start_of_command(std::string_view segment) {
+  if (beginning_of(segment, commands)) return 0;
+  const auto colon = segment.find(": ");
+  if (colon == segment.npos) return segment.npos;
+  return beginning_of(segment.substr(colon + 2), commands) ? colon + 2 : segment.npos;
+}
+
 std::vector<std::string_view> split_at(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> parts;
   for (auto at = text.find(separator); at != text.npos; at = text.find(separator)) {
@@ -59,19 +67,20 @@ std::string for_system(std::string_view line, std::string_view system) {
   for (const auto segment : split_at(line, "; ")) {
     if (const auto* own = beginning_of(segment, labels)) label = own;
     if (label && !serves(*label)) continue;
-    if (!beginning_of(segment, commands)) {
+    const auto start = start_of_command(segment);
+    if (start == segment.npos) {
       kept.emplace_back(segment);
       continue;
     }
     std::vector<std::string> pieces;
-    for (const auto piece : split_at(segment, ", ")) {
+    for (const auto piece : split_at(segment.substr(start), ", ")) {
       const auto* command = beginning_of(piece, commands);
       if (!command || serves(*command)) pieces.emplace_back(piece);
     }
     // Alpine's packages are called like others, where no name of its own is told.
     const bool is_command = !pieces.empty() && beginning_of(pieces.front(), commands);
     if (is_command)
-      kept.push_back(joined(pieces));
+      kept.push_back(std::string(segment.substr(0, start)) + joined(pieces));
     else if (system == "musl" && !segment.contains("apk add"))
       kept.emplace_back(segment);
   }

@@ -108,9 +108,9 @@ bool is_of_another_machine(std::string_view text, const MachineFacts& machine) {
 }
 
 std::map<std::string, std::string> facts_of_text(std::string_view lowered) {
-  const bool linux =
-      has(lowered, {"/home/", "/root/", "/mnt/c/", "linux-gnu", ".so.", "/usr/bin/ld",
-                    "linux-x86_64", "linux-aarch64", "manylinux", "/usr/lib64/"});
+  const bool linux = has(lowered, {"/home/", "/root/", "/mnt/c/", "linux-gnu", ".so.",
+                                   "/usr/bin/ld", "linux-x86_64", "linux-aarch64", "manylinux",
+                                   "/usr/lib64/", "/opt/rocm", "/opt/conda", "/usr/lib/gcc/"});
   const bool windows = !linux && is_of_windows(lowered);
   const bool macos = !linux && !windows &&
                      has(lowered, {"/users/", "~/library/", ".dylib", "-darwin.so", "/opt/homebrew",
