@@ -147,7 +147,7 @@ TEST(Symptom, CompilersSpeakOtherLanguages) {
       {"a.cpp:4:10: 致命错误：libavcodec/avcodec.h：没有那个文件或目录", "header",
        "libavcodec/avcodec.h"},
       {"fatal error C1083: 无法打开包括文件: “Python.h”: No such file", "kind", "python-headers"},
-      {"/usr/bin/ld: 找不到 -lcudart", "library", "cudart"},
+      {"/usr/bin/ld: 找不到 -lcudart", "lib", "cudart"},
       {"'nvcc' 不是内部或外部命令，也不是可运行的程序", "program", "nvcc"},
       {"ImportError: DLL load failed: Das angegebene Modul wurde nicht gefunden.", "kind",
        "windows-dll-missing"},

@@ -76,8 +76,9 @@ std::set<std::string> folders_of(std::string_view text) {
 }  // namespace
 
 bool is_of_windows(std::string_view text) {
-  for (const auto* sign : {"c1083", ".dll", "link : fatal", "lnk1", "lnk2", "winerror", ".exe",
-                           "is not recognized as an internal or external command"}) {
+  for (const auto* sign :
+       {"c1083", "c1189", ":/program files", ".dll", "link : fatal", "lnk1", "lnk2", "winerror",
+        ".exe", "is not recognized as an internal or external command"}) {
     if (text.contains(sign)) return true;
   }
   for (auto colon = text.find(":\\"); colon != text.npos; colon = text.find(":\\", colon + 1)) {
