@@ -147,7 +147,7 @@ TEST(Symptom, CompilersSpeakOtherLanguages) {
       {"a.cpp:4:10: 致命错误：libavcodec/avcodec.h：没有那个文件或目录", "header",
        "libavcodec/avcodec.h"},
       {"fatal error C1083: 无法打开包括文件: “Python.h”: No such file", "kind", "python-headers"},
-      {"/usr/bin/ld: 找不到 -lcudart", "library", "cudart"},
+      {"/usr/bin/ld: 找不到 -lcudart", "lib", "cudart"},
       {"'nvcc' 不是内部或外部命令，也不是可运行的程序", "program", "nvcc"},
       {"ImportError: DLL load failed: Das angegebene Modul wurde nicht gefunden.", "kind",
        "windows-dll-missing"},
@@ -221,7 +221,7 @@ TEST(MessageEntries, NameKnownParts) {
         "distribution", "brought",    "removed",      "change",  // of release
         "over",                                                  // of conflict
         "its_python",   "its_pip",    "sudo",         "musl",    // of the whole text
-        "windows",      "macos",                                 // of the whole text
+        "windows",      "macos",      "linux",                   // of the whole text
         "other_torch",  "other_cuda", "other_python", "same",    // of built-for
         "possible",     "impossible"};                           // of python-range
     for (const auto& pattern : entry.find) {
@@ -319,6 +319,22 @@ TEST(Explain, TheTextTellsWhosePythonItIs) {
   EXPECT_NE(facts_of_text("/users/me/lib/x.py").at("macos"), "");
   EXPECT_EQ(facts_of_text("/home/me/x.py: /mnt/c/tools/nvcc.exe").at("windows"), "");
   EXPECT_EQ(facts_of_text("/home/me/x.py: ...-macosx-11_0_arm64.whl").at("macos"), "");
+}
+
+TEST(Explain, AdviceIsForTheSystemOfTheMessage) {
+  EXPECT_EQ(for_system("apt install a, dnf install b; macOS: brew install a; then c", "linux"),
+            "apt install a, dnf install b");
+  EXPECT_EQ(for_system("apt install a, dnf install b; macOS: brew install a; then c", "macos"),
+            "macOS: brew install a; then c");
+  EXPECT_EQ(for_system("pip install a; or apt install a, brew install a", "macos"),
+            "pip install a; brew install a");
+  EXPECT_EQ(for_system("apt install a, apk add b; pip install c", "musl"),
+            "apk add b; pip install c");
+  EXPECT_EQ(for_system("apt install a; pip install c", "musl"), "apt install a; pip install c");
+  EXPECT_EQ(for_system("install it: apt install a, apk add b; c", "linux"),
+            "install it: apt install a; c");
+  EXPECT_EQ(for_system("Windows: a; b", "linux"), "");
+  EXPECT_EQ(for_system("Linux and macOS: a", "macos"), "Linux and macOS: a");
 }
 
 TEST(Explain, OneAdviceForManyNames) {

@@ -380,6 +380,24 @@ Concerns concerns(std::string_view& line, const std::string& text) {
   return found ? Concerns::these_words : Concerns::others;
 }
 
+// Leaves out of each advice what is for another system than the message is of, if it says one
+// alone; an explanation keeps at least one advice.
+void keep_for_system(Explanation& explanation) {
+  std::vector<std::string> systems;
+  for (const auto* system : {"windows", "macos", "linux"}) {
+    if (!explanation.symptom.part(system).empty()) systems.emplace_back(system);
+  }
+  if (!explanation.symptom.part("musl").empty() && !contains(systems, "windows"))
+    systems = {"musl"};
+  if (systems.size() != 1) return;
+  std::vector<std::string> fixes;
+  for (const auto& fix : explanation.fixes) {
+    if (auto kept = for_system(fix, systems.front()); !kept.empty())
+      fixes.push_back(std::move(kept));
+  }
+  if (!fixes.empty()) explanation.fixes = std::move(fixes);
+}
+
 std::vector<std::string> sentences(const Explanation& explanation) {
   auto all = explanation.because;
   all.push_back(explanation.owner);
@@ -501,6 +519,7 @@ Explanation explain(const Symptom& symptom, const Asked& asked) {
   add(entry.because, explanation.because);
   const bool windows = !entry.windows.empty() && !told.part("windows").empty();
   add(windows ? entry.windows : entry.fix, explanation.fixes);
+  keep_for_system(explanation);
   return explanation;
 }
 

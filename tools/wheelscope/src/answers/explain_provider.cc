@@ -1,8 +1,10 @@
-// Tells by its name whose a module, header, library, program or package is that is not there.
+// Tells by its name whose a module, header, library, program, package or function is that is not
+// there.
 #include <algorithm>
 #include <cctype>
 
 #include "answers/explain.h"
+#include "answers/owners.h"
 #include "tables/tables.h"
 #include "text/text.h"
 
@@ -36,11 +38,49 @@ std::optional<Provider> provider_of(const std::string& kind, std::string name) {
   return std::nullopt;
 }
 
+// The function that a linker misses, as its headers call it: sqlite3_open for __imp_sqlite3_open of
+// Windows and _sqlite3_open of macOS, cv::Mat::create for a whole signature.
+std::string function_of(const Symptom& symptom) {
+  const bool macos = symptom.message.contains("for architecture");
+  std::string_view name = symptom.symbol;
+  const auto signature = symptom.part("signature");
+  if (!signature.empty()) {
+    name = signature;
+    name = name.substr(0, name.find('('));
+    name = name.substr(name.rfind(' ') + 1);
+  }
+  for (const std::string_view beginning : {"typeinfo for ", "vtable for ", "__imp_"}) {
+    if (name.starts_with(beginning)) name.remove_prefix(beginning.size());
+  }
+  if (macos && name.starts_with('_')) name.remove_prefix(1);
+  return std::string(name);
+}
+
+std::optional<Provider> provider_of_function(const Symptom& symptom) {
+  const auto name = function_of(symptom);
+  const auto* kind = symptom.message.contains("LNK")                ? "symbol-windows"
+                     : symptom.message.contains("for architecture") ? "symbol-macos"
+                                                                    : "symbol";
+  const auto* own = provider_of_symbol(name, kind);
+  const auto* found = own ? own : provider_of_symbol(name, "symbol");
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+// The package of a library that a linker asks for as -lNAME.
+std::optional<Provider> provider_of_link(const std::string& name) {
+  const auto plain = lower(name);
+  for (const auto& candidate : {plain, "lib" + plain, plain.substr(0, plain.find('_'))}) {
+    if (auto found = provider_of("package", candidate)) return found;
+  }
+  return std::nullopt;
+}
+
 // What the message says that is missing, and of which kind it is.
 std::pair<std::string, std::string> missing_thing(const Symptom& symptom) {
-  for (const auto* kind : {"module", "header", "program", "package"}) {
+  for (const auto* kind : {"module", "header", "program", "package", "lib"}) {
     if (const auto name = symptom.part(kind); !name.empty()) return {kind, name};
   }
+  if (!symptom.symbol.empty()) return {"symbol", symptom.symbol};
   return {"library", symptom.needs};
 }
 
@@ -65,10 +105,15 @@ void ask_provider(const Asked&, Explanation& explanation) {
   if (kind == "package") {  // of CMake or pkg-config: OpenMP_CXX is a part of OpenMP
     name = lower(name);
     for (const auto* part : {"_c", "_cxx", "_cuda", "_fortran"}) {
-      if (name.ends_with(part)) name.resize(name.size() - std::string_view(part).size());
+      if (!name.ends_with(part)) continue;
+      name.resize(name.size() - std::string_view(part).size());
+      explanation.symptom.set("package",
+                              explanation.symptom.part("package").substr(0, name.size()));
     }
   }
-  const auto provider = provider_of(kind, name);
+  const auto provider = kind == "symbol" ? provider_of_function(explanation.symptom)
+                        : kind == "lib"  ? provider_of_link(name)
+                                         : provider_of(kind, name);
   if (!provider) return;
   explanation.owner = trim(provider->of.substr(0, provider->of.find_first_of(":;(")));
   explanation.symptom.set("of", std::string(provider->of));

@@ -77,8 +77,8 @@ std::set<std::string> folders_of(std::string_view text) {
 
 bool is_of_windows(std::string_view text) {
   for (const auto* sign :
-       {"c1083", ".dll", "link : fatal", "lnk1", "winerror", ".exe",
-        "is not recognized as an internal or external command", "name of a cmdlet"}) {
+       {"c1083", "c1189", ":/program files", ".dll", "link : fatal", "lnk1", "lnk2", "winerror",
+        ".exe", "is not recognized as an internal or external command", "name of a cmdlet"}) {
     if (text.contains(sign)) return true;
   }
   for (auto colon = text.find(":\\"); colon != text.npos; colon = text.find(":\\", colon + 1)) {
@@ -109,17 +109,24 @@ bool is_of_another_machine(std::string_view text, const MachineFacts& machine) {
 }
 
 std::map<std::string, std::string> facts_of_text(std::string_view lowered) {
-  const bool linux = has(lowered, {"/home/", "/root/", "/mnt/c/", "linux-gnu", ".so."});
+  const bool linux = has(lowered, {"/home/", "/root/", "/mnt/c/", "linux-gnu", ".so.",
+                                   "/usr/bin/ld", "linux-x86_64", "linux-aarch64", "manylinux",
+                                   "/usr/lib64/", "/opt/rocm", "/opt/conda", "/usr/lib/gcc/"});
   const bool windows = !linux && is_of_windows(lowered);
   const bool macos = !linux && !windows &&
                      has(lowered, {"/users/", "~/library/", ".dylib", "-darwin.so", "/opt/homebrew",
                                    "macosx-1", "osx-arm64", "osx-64", "dyld["});
-  return {{"windows", windows ? "windows" : ""},
-          {"macos", macos ? "macos" : ""},
-          {"its_python", python_of(lowered)},
-          {"its_pip", pip_of(lowered)},
-          {"sudo", has(lowered, {"sudo pip", "sudo python", "sudo -h pip"}) ? "sudo" : ""},
-          {"musl", has(lowered, {"musl", "alpine", "apk add"}) ? "musl" : ""}};
+  return {
+      {"windows", windows ? "windows" : ""},
+      {"macos", macos ? "macos" : ""},
+      {"linux", linux ? "linux" : ""},
+      {"its_python", python_of(lowered)},
+      {"its_pip", pip_of(lowered)},
+      {"sudo", has(lowered, {"sudo pip", "sudo python", "sudo -h pip"}) ? "sudo" : ""},
+      // Not the musllinux of a wheel's name, which uv and pip print anywhere.
+      {"musl", has(lowered, {"alpine", "apk add", "ld-musl", "libc.musl", "linux-musl", " musl "})
+                   ? "musl"
+                   : ""}};
 }
 
 }  // namespace wheelscope

@@ -35,66 +35,6 @@ std::string owner_of(const SymbolFact& symbol, const Owners& inside) {
   return {};
 }
 
-// Libraries that packages often use, by the namespace of their C++ functions ("arrow::"), or by
-// what the names of their C functions begin with.
-constexpr std::pair<std::string_view, const char*> used_libraries[] = {
-    {"arrow::", "Apache Arrow (libarrow)"},
-    {"parquet::", "Apache Arrow (libparquet)"},
-    {"cv::", "OpenCV"},
-    {"google::", "protobuf, glog or gflags"},
-    {"grpc::", "gRPC"},
-    {"absl::", "Abseil"},
-    {"boost::", "Boost"},
-    {"tbb::", "oneTBB (libtbb)"},
-    {"tensorflow::", "TensorFlow"},
-    {"tsl::", "TensorFlow"},
-    {"nvinfer1::", "TensorRT"},
-    {"faiss::", "faiss"},
-    {"onnx::", "ONNX"},
-    {"fmt::", "fmt (libfmt)"},
-    {"spdlog::", "spdlog"},
-    {"rocksdb::", "RocksDB"},
-    {"llvm::", "LLVM"},
-    {"mlir::", "LLVM"},
-    {"LLVM", "LLVM"},
-    {"MPI_", "MPI"},
-    {"ompi_", "Open MPI"},
-    {"H5", "HDF5"},
-    {"sqlite3_", "SQLite"},
-    {"curl_", "libcurl"},
-    {"XML_", "expat"},
-    {"xmlParse", "libxml2"},
-    {"exslt", "libexslt (of libxslt)"},
-    {"xslt", "libxslt"},
-    {"mysql_", "libmysqlclient"},
-    {"PQconn", "libpq (PostgreSQL)"},
-    {"png_", "libpng"},
-    {"jpeg_", "libjpeg"},
-    {"TIFF", "libtiff"},
-    {"BZ2_", "bzip2"},
-    {"lzma_", "liblzma"},
-    {"ZSTD_", "zstd"},
-    {"inflate", "zlib"},
-    {"deflate", "zlib"},
-    {"FT_", "FreeType"},
-    {"ffi_", "libffi"},
-    {"OGR_", "GDAL"},
-    {"GDAL", "GDAL"},
-    {"proj_", "PROJ"},
-    {"GEOS", "GEOS"},
-    {"avcodec_", "FFmpeg"},
-    {"avformat_", "FFmpeg"},
-    {"av_", "FFmpeg"},
-    {"sws_", "FFmpeg"},
-    {"ibv_", "libibverbs"},
-    {"ucp_", "UCX"},
-    {"fftw", "FFTW"},
-    {"gsl_", "GSL"},
-    {"mysql_", "MySQL's client"},
-    {"Tcl_", "Tcl"},
-    {"Tk_", "Tk"},
-    {"PQ", "libpq"}};
-
 // Returns arrow:: for _ZN5arrowlsERSoRKNS_10Decimal256E, and a name that is not mangled unchanged.
 std::string outermost(std::string_view symbol) {
   if (!symbol.starts_with("_Z")) return std::string(symbol);
@@ -107,11 +47,21 @@ std::string outermost(std::string_view symbol) {
 
 }  // namespace
 
+const Provider* provider_of_symbol(std::string_view symbol, std::string_view kind) {
+  const Provider* best = nullptr;
+  std::size_t longest = 0;
+  for (const auto& [beginning, provider] : providers().at(kind)) {
+    if (symbol.starts_with(beginning) && beginning.size() > longest) {
+      best = &provider;
+      longest = beginning.size();
+    }
+  }
+  return best;
+}
+
 std::string library_by_name(const std::string& symbol) {
-  const auto name = outermost(symbol);
-  const auto used = std::ranges::find_if(
-      used_libraries, [&](const auto& one) { return name.starts_with(one.first); });
-  return used == std::end(used_libraries) ? "" : used->second;
+  const auto* provider = provider_of_symbol(outermost(symbol), "symbol");
+  return provider ? std::string(provider->of) : "";
 }
 
 bool is_driver_library(std::string_view name) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "findings/findings.h"
+#include "tables/tables.h"
 
 namespace wheelscope {
 
@@ -35,6 +36,10 @@ bool is_known_library(const std::string& name);
 // Returns the library of torch that should have a symbol: the table knows stable functions, and C++
 // names are told by their namespace. Empty if the symbol is not torch's.
 std::string torch_library_of(const std::string& symbol);
+
+// Returns the row of data/providers.csv, among those of a kind (symbol, symbol-macos ...), with the
+// longest beginning of a function's name; null if there is none. C++'s are written as cv::Mat.
+const Provider* provider_of_symbol(std::string_view symbol, std::string_view kind);
 
 // Returns the commonly used library that a symbol's name points to, such as OpenCV for cv::Mat.
 // Empty if the name does not tell.

@@ -61,13 +61,13 @@ struct CudaLibrary {
 };
 const std::multimap<std::string_view, CudaLibrary>& cuda_libraries();
 
-// data/providers.csv, `names,kind,of,pip,apt,brew`: what brings modules, headers, libraries and
-// programs.
+// data/providers.csv, `names,kind,of,pip,apt,brew`: what brings modules, headers, libraries,
+// programs and functions.
 struct Provider {
   std::string_view of, pip, apt, brew;  // an empty one: there is none, or it is not known
 };
 using ProviderTable = std::map<std::string_view, std::map<std::string_view, Provider>>;
-const ProviderTable& providers();  // by kind: "module", "header", "library", "program", "package"
+const ProviderTable& providers();  // by kind: "module", "header", ...
 
 // data/attributes.csv, `names,module,distribution,brought,removed`: names in modules that only some
 // releases of a distribution have.
