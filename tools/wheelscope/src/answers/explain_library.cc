@@ -136,6 +136,14 @@ void explain_place(Explanation& explanation) {
   if (explanation.symptom.message.contains("/nix/store/")) tell("nix", explanation);
 }
 
+// True if Python code opened the library, as the lines of ctypes and cffi show.
+bool is_opened_by_python(const Symptom& symptom) {
+  for (const auto* call : {"_dlopen(", "cdll(", "loadlibrary(", "ffi.dlopen"}) {
+    if (symptom.text && symptom.text->contains(call)) return true;
+  }
+  return false;
+}
+
 // The loader says so of programs; Python's modules have other words.
 bool is_programs_message(const Explanation& explanation) {
   return explanation.symptom.message.find("error while loading shared libraries") !=
@@ -188,7 +196,10 @@ void ask_library(const Asked& asked, Explanation& explanation) {
   } else if (on_musl && is_libc(name)) {
     tell("glibc-on-musl", explanation);
   } else if (needs.starts_with('/')) {
-    tell("library-by-its-path", explanation);
+    const bool package = needs.contains("-packages/");
+    tell("library-by-its-path", explanation, {{"package", package ? "package" : ""}});
+  } else if (needs.contains('/') && !needs.contains('$')) {
+    tell("library-by-relative-path", explanation);
   } else if (small.ends_with(".dll")) {
     tell_of("windows-library");
   } else if (small.ends_with(".dylib")) {
@@ -213,8 +224,13 @@ void ask_library(const Asked& asked, Explanation& explanation) {
           {"apt", symptom.part("apt")},
           {"pip", symptom.part("pip")},
           {"program", is_programs_message(explanation) ? "program" : ""}});
+  } else if (is_programs_message(explanation)) {
+    tell_of("library-of-a-program");
+  } else if (name.ends_with(".so") && !name.starts_with("lib")) {
+    tell_of("library-of-a-project");
   } else {
-    tell_of(is_programs_message(explanation) ? "library-of-a-program" : "library-of-a-wheel");
+    const bool opened = is_opened_by_python(symptom);
+    tell("library-of-a-wheel", explanation, {{"name", name}, {"opened", opened ? "opened" : ""}});
   }
 }
 

@@ -101,9 +101,41 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
         {"early", !torch && !thp ? "early" : ""}});
 }
 
+// True for functions of Python 2 that Python 3 removed.
+bool is_of_python_2(std::string_view symbol) {
+  for (const auto* gone : {"PyString_",
+                           "_PyString_",
+                           "PyInt_",
+                           "_PyInt_",
+                           "PyClass_",
+                           "PyInstance_",
+                           "PyCObject_",
+                           "PyUnicodeUCS2_",
+                           "PyUnicodeUCS4_",
+                           "_PyUnicodeUCS",
+                           "_Py_ZeroStruct",
+                           "PyNumber_Divide",
+                           "PyNumber_InPlaceDivide",
+                           "PyNumber_Int",
+                           "PyExc_StandardError",
+                           "PyFile_AsFile",
+                           "PyBaseString_Type",
+                           "PyBuffer_FromMemory",
+                           "PyBuffer_FromReadWriteMemory",
+                           "PyEval_GetRestricted"}) {
+    if (symbol.starts_with(gone)) return true;
+  }
+  return false;
+}
+
 void explain_python_symbol(const MachineFacts* machine, Explanation& explanation) {
   const auto& symptom = explanation.symptom;
   const auto& symbol = symptom.symbol;
+  if (is_of_python_2(symbol)) {
+    explanation.owner = "Python";
+    return tell("python-2-symbol", explanation,
+                {{"wide", symbol.contains("UnicodeUCS") ? symbol : ""}});
+  }
   const auto limited = python_abi3().find(symbol);
   const auto since = limited == python_abi3().end() ? "" : std::string(limited->second);
   const auto* python = machine && machine->python ? &*machine->python : nullptr;
@@ -178,6 +210,8 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
     explanation.owner = library_by_name(symptom.symbol);
     if (!explanation.owner.empty())
       return tell("symbol-of-used-library", explanation, {{"owner", explanation.owner}});
+    if (symptom.symbol.starts_with("__pyx_") || symptom.symbol.starts_with("__Pyx_"))
+      return tell("symbol-of-cython", explanation);
     return tell("symbol-of-nobody", explanation,
                 {{"macos", symptom.kind == "symbol-on-macos" ? "macos" : ""}});
   }
