@@ -101,6 +101,7 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
        {{"release", release},
         {"distributions", all},
         {"curand", name == "libcurand.so.10" ? name : ""}});
+  if (name.ends_with(".so")) tell("cuda-unnumbered", explanation, {{"name", name}});
   bool here = false;
   for (const auto& library : machine ? machine->cuda_libraries : std::vector<CudaLibraryFacts>()) {
     here |= library.name == name;
@@ -276,8 +277,15 @@ void ask_version(const Asked& asked, Explanation& explanation) {
     }
   }
   if (kind == "GLIBCXX" || kind == "CXXABI") return explain_older_libstdcxx(explanation);
+  const auto& loaded = symptom.needs;
+  const bool outside = symptom.library.contains("-packages/") && loaded.starts_with('/') &&
+                       !loaded.contains("-packages/") && !loaded.starts_with("/usr/lib") &&
+                       !loaded.starts_with("/lib") && !loaded.contains("/envs/");
   tell(symptom.version == explanation.owner ? "version-of-another-library" : "version-of-a-library",
-       explanation, {{"owner", explanation.owner}, {"wanted", symptom.version}});
+       explanation,
+       {{"owner", explanation.owner},
+        {"wanted", symptom.version},
+        {"outside", outside ? loaded : ""}});
 }
 
 }  // namespace wheelscope

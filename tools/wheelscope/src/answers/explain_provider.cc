@@ -50,6 +50,7 @@ void ask_provider(const Asked&, Explanation& explanation) {
     }
   }
   const auto* provider = provider_of(kind, name);
+  if (!provider && kind == "library") provider = provider_of(kind, lower(name));  // PortAudio
   if (!provider) return;
   explanation.owner = trim(provider->of.substr(0, provider->of.find_first_of(":;(")));
   explanation.symptom.set("of", std::string(provider->of));

@@ -188,6 +188,15 @@ void explain_driver_symbol(const MachineFacts* machine, Explanation& explanation
         {"cuda", explanation.owner == "libcuda.so.1" ? "yes" : ""}});
 }
 
+// True for what any C++ program needs: new, delete, exceptions, classes with a base.
+bool is_of_every_libstdcxx(std::string_view symbol) {
+  for (const auto* oldest : {"__cxa_", "__gxx_personality", "_Znw", "_Zna", "_ZdlPv", "_ZdaPv",
+                             "_ZTVN10__cxxabiv1", "_ZTISt9exception", "_ZSt9terminate"}) {
+    if (symbol.starts_with(oldest)) return true;
+  }
+  return false;
+}
+
 void explain_other_symbol(const MachineFacts* machine, Explanation& explanation) {
   const auto& symptom = explanation.symptom;
   const auto platform = platform_symbols().find(symptom.symbol);
@@ -215,8 +224,11 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
     return tell("symbol-of-nobody", explanation,
                 {{"macos", symptom.kind == "symbol-on-macos" ? "macos" : ""}});
   }
+  const bool of_libstdcxx = explanation.owner == "libstdc++.so.6";
+  if (of_libstdcxx && symptom.version.empty() && is_of_every_libstdcxx(symptom.symbol))
+    return tell("libstdcxx-not-linked", explanation);
   tell("symbol-of-a-library", explanation, {{"owner", explanation.owner}});
-  if (explanation.owner == "libstdc++.so.6") tell("symbol-of-libstdcxx", explanation);
+  if (of_libstdcxx) tell("symbol-of-libstdcxx", explanation);
   const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
   const bool numbered = explanation.owner.contains('.');  // else any version of torch's CUDA
   std::set<std::string> names;

@@ -108,7 +108,7 @@ bool is_of_another_machine(std::string_view text, const MachineFacts& machine) {
 }
 
 std::map<std::string, std::string> facts_of_text(std::string_view lowered) {
-  const bool linux = has(lowered, {"/home/", "/root/", "/mnt/c/", "linux-gnu", ".so."});
+  const bool linux = has(lowered, {"/home/", "/root/", "/mnt/c/", "linux-gnu"});
   const bool windows = !linux && is_of_windows(lowered);
   const bool macos = !linux && !windows &&
                      has(lowered, {"/users/", "~/library/", ".dylib", "-darwin.so", "/opt/homebrew",

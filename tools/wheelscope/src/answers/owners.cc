@@ -49,6 +49,7 @@ constexpr std::pair<std::string_view, const char*> used_libraries[] = {
     {"tensorflow::", "TensorFlow"},
     {"tsl::", "TensorFlow"},
     {"nvinfer1::", "TensorRT"},
+    {"cudnn::", "cuDNN"},
     {"faiss::", "faiss"},
     {"onnx::", "ONNX"},
     {"fmt::", "fmt (libfmt)"},
@@ -129,6 +130,8 @@ constexpr std::pair<std::string_view, const char*> used_libraries[] = {
     {"clCreate", "OpenCL (libOpenCL)"},
     {"clGet", "OpenCL (libOpenCL)"},
     {"hwloc_", "hwloc"},
+    {"lua_", "Lua"},
+    {"luaL_", "Lua"},
     {"numa_", "libnuma"},
     {"PAPI_", "PAPI"},
     {"PMIx_", "PMIx"},
@@ -258,7 +261,7 @@ bool is_cxx_runtime_symbol(std::string_view name) {
 
 bool is_torch_library(std::string_view name) {
   return name.starts_with("libtorch") || name.starts_with("libc10") ||
-         name.starts_with("libshm.so");
+         name.starts_with("libshm.so") || name.starts_with("libcaffe2_");
 }
 
 bool is_known_library(const std::string& name) {
