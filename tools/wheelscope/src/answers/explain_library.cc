@@ -255,7 +255,8 @@ void ask_version(const Asked& asked, Explanation& explanation) {
   if (kind == "GLIBC") {
     // How the file came there decides what helps.
     auto names = [&](std::string_view folder) { return symptom.message.contains(folder); };
-    const bool onefile = names("/_MEI") || names("/onefile_") || names("/.mount_");
+    const bool onefile = names("/_MEI") || names("/onefile_") || names("/.mount_") ||
+                         names("Error loading Python lib");
     const bool package =
         !onefile && (names("site-packages") || names("dist-packages") || names(".cpython-"));
     const auto here = machine && machine->libc == "glibc" ? machine->libc_version : "";

@@ -188,6 +188,12 @@ void explain_driver_symbol(const MachineFacts* machine, Explanation& explanation
         {"cuda", explanation.owner == "libcuda.so.1" ? "yes" : ""}});
 }
 
+// True for a program or library of the distribution: /usr/bin/curl, /lib/x86_64-linux-gnu/a.so.
+bool is_of_the_system(std::string_view path) {
+  return (path.starts_with("/usr/") || path.starts_with("/lib") || path.starts_with("/bin/")) &&
+         !path.starts_with("/usr/local/") && !path.contains("-packages/");
+}
+
 // True for what any C++ program needs: new, delete, exceptions, classes with a base.
 bool is_of_every_libstdcxx(std::string_view symbol) {
   for (const auto* oldest : {"__cxa_", "__gxx_personality", "_Znw", "_Zna", "_ZdlPv", "_ZdaPv",
@@ -218,7 +224,12 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   if (explanation.owner.empty()) {
     explanation.owner = library_by_name(symptom.symbol);
     if (!explanation.owner.empty())
-      return tell("symbol-of-used-library", explanation, {{"owner", explanation.owner}});
+      return tell(
+          is_of_the_system(symptom.library) ? "symbol-of-a-system-file" : "symbol-of-used-library",
+          explanation,
+          {{"owner", explanation.owner},
+           {"file", base_name(symptom.library)},
+           {"path", symptom.library}});
     if (symptom.symbol.starts_with("__pyx_") || symptom.symbol.starts_with("__Pyx_"))
       return tell("symbol-of-cython", explanation);
     return tell("symbol-of-nobody", explanation,
