@@ -101,6 +101,7 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
        {{"release", release},
         {"distributions", all},
         {"curand", name == "libcurand.so.10" ? name : ""}});
+  if (name.ends_with(".so")) tell("cuda-unnumbered", explanation, {{"name", name}});
   bool here = false;
   for (const auto& library : machine ? machine->cuda_libraries : std::vector<CudaLibraryFacts>()) {
     here |= library.name == name;
@@ -134,6 +135,14 @@ bool is_libc(std::string_view name) {
 // What the place in a message adds: NixOS has no folders that others search.
 void explain_place(Explanation& explanation) {
   if (explanation.symptom.message.contains("/nix/store/")) tell("nix", explanation);
+}
+
+// True if Python code opened the library, as the lines of ctypes and cffi show.
+bool is_opened_by_python(const Symptom& symptom) {
+  for (const auto* call : {"_dlopen(", "cdll(", "loadlibrary(", "ffi.dlopen"}) {
+    if (symptom.text && symptom.text->contains(call)) return true;
+  }
+  return false;
 }
 
 // The loader says so of programs; Python's modules have other words.
@@ -188,7 +197,10 @@ void ask_library(const Asked& asked, Explanation& explanation) {
   } else if (on_musl && is_libc(name)) {
     tell("glibc-on-musl", explanation);
   } else if (needs.starts_with('/')) {
-    tell("library-by-its-path", explanation);
+    const bool package = needs.contains("-packages/");
+    tell("library-by-its-path", explanation, {{"package", package ? "package" : ""}});
+  } else if (needs.contains('/') && !needs.contains('$')) {
+    tell("library-by-relative-path", explanation);
   } else if (small.ends_with(".dll")) {
     tell_of("windows-library");
   } else if (small.ends_with(".dylib")) {
@@ -213,8 +225,13 @@ void ask_library(const Asked& asked, Explanation& explanation) {
           {"apt", symptom.part("apt")},
           {"pip", symptom.part("pip")},
           {"program", is_programs_message(explanation) ? "program" : ""}});
+  } else if (is_programs_message(explanation)) {
+    tell_of("library-of-a-program");
+  } else if (name.ends_with(".so") && !name.starts_with("lib")) {
+    tell_of("library-of-a-project");
   } else {
-    tell_of(is_programs_message(explanation) ? "library-of-a-program" : "library-of-a-wheel");
+    const bool opened = is_opened_by_python(symptom);
+    tell("library-of-a-wheel", explanation, {{"name", name}, {"opened", opened ? "opened" : ""}});
   }
 }
 
@@ -238,7 +255,8 @@ void ask_version(const Asked& asked, Explanation& explanation) {
   if (kind == "GLIBC") {
     // How the file came there decides what helps.
     auto names = [&](std::string_view folder) { return symptom.message.contains(folder); };
-    const bool onefile = names("/_MEI") || names("/onefile_") || names("/.mount_");
+    const bool onefile = names("/_MEI") || names("/onefile_") || names("/.mount_") ||
+                         names("Error loading Python lib");
     const bool package =
         !onefile && (names("site-packages") || names("dist-packages") || names(".cpython-"));
     const auto here = machine && machine->libc == "glibc" ? machine->libc_version : "";
@@ -260,8 +278,15 @@ void ask_version(const Asked& asked, Explanation& explanation) {
     }
   }
   if (kind == "GLIBCXX" || kind == "CXXABI") return explain_older_libstdcxx(explanation);
+  const auto& loaded = symptom.needs;
+  const bool outside = symptom.library.contains("-packages/") && loaded.starts_with('/') &&
+                       !loaded.contains("-packages/") && !loaded.starts_with("/usr/lib") &&
+                       !loaded.starts_with("/lib") && !loaded.contains("/envs/");
   tell(symptom.version == explanation.owner ? "version-of-another-library" : "version-of-a-library",
-       explanation, {{"owner", explanation.owner}, {"wanted", symptom.version}});
+       explanation,
+       {{"owner", explanation.owner},
+        {"wanted", symptom.version},
+        {"outside", outside ? loaded : ""}});
 }
 
 }  // namespace wheelscope

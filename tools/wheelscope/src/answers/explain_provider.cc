@@ -111,9 +111,10 @@ void ask_provider(const Asked&, Explanation& explanation) {
                               explanation.symptom.part("package").substr(0, name.size()));
     }
   }
-  const auto provider = kind == "symbol" ? provider_of_function(explanation.symptom)
-                        : kind == "lib"  ? provider_of_link(name)
-                                         : provider_of(kind, name);
+  auto provider = kind == "symbol" ? provider_of_function(explanation.symptom)
+                  : kind == "lib"  ? provider_of_link(name)
+                                   : provider_of(kind, name);
+  if (!provider && kind == "library") provider = provider_of(kind, lower(name));  // PortAudio
   if (!provider) return;
   explanation.owner = trim(provider->of.substr(0, provider->of.find_first_of(":;(")));
   explanation.symptom.set("of", std::string(provider->of));

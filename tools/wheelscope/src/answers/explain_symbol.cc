@@ -101,9 +101,41 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
         {"early", !torch && !thp ? "early" : ""}});
 }
 
+// True for functions of Python 2 that Python 3 removed.
+bool is_of_python_2(std::string_view symbol) {
+  for (const auto* gone : {"PyString_",
+                           "_PyString_",
+                           "PyInt_",
+                           "_PyInt_",
+                           "PyClass_",
+                           "PyInstance_",
+                           "PyCObject_",
+                           "PyUnicodeUCS2_",
+                           "PyUnicodeUCS4_",
+                           "_PyUnicodeUCS",
+                           "_Py_ZeroStruct",
+                           "PyNumber_Divide",
+                           "PyNumber_InPlaceDivide",
+                           "PyNumber_Int",
+                           "PyExc_StandardError",
+                           "PyFile_AsFile",
+                           "PyBaseString_Type",
+                           "PyBuffer_FromMemory",
+                           "PyBuffer_FromReadWriteMemory",
+                           "PyEval_GetRestricted"}) {
+    if (symbol.starts_with(gone)) return true;
+  }
+  return false;
+}
+
 void explain_python_symbol(const MachineFacts* machine, Explanation& explanation) {
   const auto& symptom = explanation.symptom;
   const auto& symbol = symptom.symbol;
+  if (is_of_python_2(symbol)) {
+    explanation.owner = "Python";
+    return tell("python-2-symbol", explanation,
+                {{"wide", symbol.contains("UnicodeUCS") ? symbol : ""}});
+  }
   const auto limited = python_abi3().find(symbol);
   const auto since = limited == python_abi3().end() ? "" : std::string(limited->second);
   const auto* python = machine && machine->python ? &*machine->python : nullptr;
@@ -156,6 +188,21 @@ void explain_driver_symbol(const MachineFacts* machine, Explanation& explanation
         {"cuda", explanation.owner == "libcuda.so.1" ? "yes" : ""}});
 }
 
+// True for a program or library of the distribution: /usr/bin/curl, /lib/x86_64-linux-gnu/a.so.
+bool is_of_the_system(std::string_view path) {
+  return (path.starts_with("/usr/") || path.starts_with("/lib") || path.starts_with("/bin/")) &&
+         !path.starts_with("/usr/local/") && !path.contains("-packages/");
+}
+
+// True for what any C++ program needs: new, delete, exceptions, classes with a base.
+bool is_of_every_libstdcxx(std::string_view symbol) {
+  for (const auto* oldest : {"__cxa_", "__gxx_personality", "_Znw", "_Zna", "_ZdlPv", "_ZdaPv",
+                             "_ZTVN10__cxxabiv1", "_ZTISt9exception", "_ZSt9terminate"}) {
+    if (symbol.starts_with(oldest)) return true;
+  }
+  return false;
+}
+
 void explain_other_symbol(const MachineFacts* machine, Explanation& explanation) {
   const auto& symptom = explanation.symptom;
   const auto platform = platform_symbols().find(symptom.symbol);
@@ -177,12 +224,22 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   if (explanation.owner.empty()) {
     explanation.owner = library_by_name(symptom.symbol);
     if (!explanation.owner.empty())
-      return tell("symbol-of-used-library", explanation, {{"owner", explanation.owner}});
+      return tell(
+          is_of_the_system(symptom.library) ? "symbol-of-a-system-file" : "symbol-of-used-library",
+          explanation,
+          {{"owner", explanation.owner},
+           {"file", base_name(symptom.library)},
+           {"path", symptom.library}});
+    if (symptom.symbol.starts_with("__pyx_") || symptom.symbol.starts_with("__Pyx_"))
+      return tell("symbol-of-cython", explanation);
     return tell("symbol-of-nobody", explanation,
                 {{"macos", symptom.kind == "symbol-on-macos" ? "macos" : ""}});
   }
+  const bool of_libstdcxx = explanation.owner == "libstdc++.so.6";
+  if (of_libstdcxx && symptom.version.empty() && is_of_every_libstdcxx(symptom.symbol))
+    return tell("libstdcxx-not-linked", explanation);
   tell("symbol-of-a-library", explanation, {{"owner", explanation.owner}});
-  if (explanation.owner == "libstdc++.so.6") tell("symbol-of-libstdcxx", explanation);
+  if (of_libstdcxx) tell("symbol-of-libstdcxx", explanation);
   const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
   const bool numbered = explanation.owner.contains('.');  // else any version of torch's CUDA
   std::set<std::string> names;

@@ -119,7 +119,7 @@ bool is_cxx_runtime_symbol(std::string_view name) {
 
 bool is_torch_library(std::string_view name) {
   return name.starts_with("libtorch") || name.starts_with("libc10") ||
-         name.starts_with("libshm.so");
+         name.starts_with("libshm.so") || name.starts_with("libcaffe2_");
 }
 
 bool is_known_library(const std::string& name) {
