@@ -217,6 +217,7 @@ TEST(MessageEntries, NameKnownParts) {
     std::set<std::string> parts{
         "wanted",       "loaded",  // of the questions symbol and version
         "of",           "pip",        "apt",          "brew",    // of provider
+        "tool",                                                  // of provider, for a program
         "python3",      "newer_pip",                             // of wheel
         "distribution", "brought",    "removed",      "change",  // of release
         "over",                                                  // of conflict
