@@ -190,8 +190,12 @@ void ask_library(const Asked& asked, Explanation& explanation) {
   } else if (is_cuda_library(name)) {
     explain_cuda_library(name, machine, explanation);
   } else if (name.starts_with("libpython")) {
+    auto package = name.substr(0, name.find(".so"));
+    if (package.ends_with('m')) package.pop_back();  // Debian's is libpython3.7
     tell("python-library", explanation,
-         {{"name", name}, {"package", name.substr(0, name.find(".so"))}});
+         {{"name", name},
+          {"package", package},
+          {"program", is_programs_message(explanation) ? "program" : ""}});
   } else if (is_musl(name)) {
     tell("musl-library", explanation);
   } else if (on_musl && is_libc(name)) {
@@ -202,7 +206,8 @@ void ask_library(const Asked& asked, Explanation& explanation) {
   } else if (needs.contains('/') && !needs.contains('$')) {
     tell("library-by-relative-path", explanation);
   } else if (small.ends_with(".dll")) {
-    tell_of("windows-library");
+    const bool linux = symptom.message.contains("shared object file");
+    tell("windows-library", explanation, {{"name", name}, {"linux", linux ? "linux" : ""}});
   } else if (small.ends_with(".dylib")) {
     tell_of("macos-library");
   } else if (is_platform_library(name) || on_musl) {

@@ -109,10 +109,13 @@ bool is_of_another_machine(std::string_view text, const MachineFacts& machine) {
 }
 
 std::map<std::string, std::string> facts_of_text(std::string_view lowered) {
-  const bool linux = has(lowered, {"/home/", "/root/", "/mnt/c/", "linux-gnu", ".so.",
-                                   "/usr/bin/ld", "linux-x86_64", "linux-aarch64", "manylinux",
-                                   "/usr/lib64/", "/opt/rocm", "/opt/conda", "/usr/lib/gcc/"});
-  const bool windows = !linux && is_of_windows(lowered);
+  const bool home = has(lowered, {"/home/", "/root/", "/mnt/c/", "linux-gnu"});
+  const bool windows = !home && is_of_windows(lowered);
+  // Weaker signs: packages of Windows try libraries by their names of Linux, too.
+  const bool linux =
+      home || (!windows && has(lowered, {".so.", "/usr/bin/ld", "linux-x86_64", "linux-aarch64",
+                                         "manylinux", "/usr/lib64/", "/opt/rocm", "/opt/conda",
+                                         "/usr/lib/gcc/"}));
   const bool macos = !linux && !windows &&
                      has(lowered, {"/users/", "~/library/", ".dylib", "-darwin.so", "/opt/homebrew",
                                    "macosx-1", "osx-arm64", "osx-64", "dyld["});
