@@ -371,7 +371,7 @@ TEST(Explain, ReadsTextOrTheStandardInput) {
   std::ostringstream out, err;
   std::istringstream log(std::string(9 << 20, '.') + "\na.so: file too short\n");
   EXPECT_EQ(explain({}, {out, err}, log), clean) << err.str();
-  EXPECT_TRUE(has(out.str(), "a.so is no whole library")) << out.str();
+  EXPECT_TRUE(has(out.str(), "a.so is incomplete")) << out.str();
   std::ostringstream json;
   EXPECT_EQ(explain({.paths = {"a.so: file too short"}, .json = true}, {json, err}, log), clean);
   EXPECT_EQ(Json::parse(json.str())["explanations"][0]["kind"], "damaged-file");
