@@ -282,9 +282,11 @@ TEST(Explain, ComparesWithTheTorchThatIsHere) {
   machine.torch->path = folder;
   expect_said(
       {{"a.so: undefined symbol: _ZN3c105ErrorC1Ei",
-        {"does not have it", "here has c10::Error::Error(std::string)"}},
-       {"a.so: undefined symbol: _ZN3c105ErrorC1ESs", {"here has it in libc10.so"}},
-       {fixture_path("elf/versions.so") + ": version `V_9' not found", {"here goes up to V_2"}}},
+        {"does not have it", "the installed torch 2.14.0 has c10::Error::Error(std::string)"}},
+       {"a.so: undefined symbol: _ZN3c105ErrorC1ESs",
+        {"the installed torch 2.14.0 has it in libc10.so"}},
+       {fixture_path("elf/versions.so") + ": version `V_9' not found",
+        {"on this machine provides versions up to V_2"}}},
       &machine);
 }
 

@@ -170,9 +170,11 @@ def test_real_torch_is_compared() -> None:
     found = explained(f"x.so: undefined symbol: {symbol}")
     version = torch.__version__
     assert torch._C._GLIBCXX_USE_CXX11_ABI
-    assert f"torch {version} here uses the other one" in found["because"]
+    assert f"the installed torch {version} uses the other ABI" in found["because"]
     assert any(
-        sentence.startswith(f"torch {version} here has c10::Error::Error(c10::SourceLocation, ")
+        sentence.startswith(
+            f"the installed torch {version} has c10::Error::Error(c10::SourceLocation, "
+        )
         for sentence in found["because"]
     )
 
