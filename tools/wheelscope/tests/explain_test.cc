@@ -222,6 +222,7 @@ TEST(MessageEntries, NameKnownParts) {
         "distribution", "brought",    "removed",      "change",  // of release
         "over",                                                  // of conflict
         "its_python",   "its_pip",    "sudo",         "musl",    // of the whole text
+        "library",                                               // of the lines about it
         "windows",      "macos",      "linux",                   // of the whole text
         "other_torch",  "other_cuda", "other_python", "same",    // of built-for
         "possible",     "impossible"};                           // of python-range

@@ -76,8 +76,8 @@ const MessageEntry& missing_entry(const std::string& key);  // of data/missing.t
 std::vector<Symptom> recognise(std::string_view text);
 
 // What a whole text, in lower case, tells about where it comes from; each symptom gets these parts:
-// its_python and its_pip (versions), windows, macos and linux (the system), sudo and musl (not empty
-// if the text names them).
+// its_python and its_pip (versions), windows, macos and linux (the system), sudo and musl (not
+// empty if the text names them).
 std::map<std::string, std::string> facts_of_text(std::string_view lowered);
 
 // Returns an advice without the parts that are for other systems than this one (windows, macos,

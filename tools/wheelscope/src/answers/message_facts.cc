@@ -113,9 +113,9 @@ std::map<std::string, std::string> facts_of_text(std::string_view lowered) {
   const bool windows = !home && is_of_windows(lowered);
   // Weaker signs: packages of Windows try libraries by their names of Linux, too.
   const bool linux =
-      home || (!windows && has(lowered, {".so.", "/usr/bin/ld", "linux-x86_64", "linux-aarch64",
-                                         "manylinux", "/usr/lib64/", "/opt/rocm", "/opt/conda",
-                                         "/usr/lib/gcc/"}));
+      home || (!windows &&
+               has(lowered, {".so.", "/usr/bin/ld", "linux-x86_64", "linux-aarch64", "manylinux",
+                             "/usr/lib64/", "/opt/rocm", "/opt/conda", "/usr/lib/gcc/"}));
   const bool macos = !linux && !windows &&
                      has(lowered, {"/users/", "~/library/", ".dylib", "-darwin.so", "/opt/homebrew",
                                    "macosx-1", "osx-arm64", "osx-64", "dyld["});
