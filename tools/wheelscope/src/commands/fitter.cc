@@ -233,7 +233,7 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
   lookups.required_wheels = [&](const std::string& library) {
     return required_.bring(wanted, library);
   };
-  lookups.numpy = [&] { return required_.version_of(claims, "numpy"); };
+  lookups.numpy = [&] { return required_.numpy_met_by(wanted); };
   std::unique_ptr<WheelImports> imports;
   lookups.imports = [&]() -> const WheelImports* {
     if (!imports && files.read) imports = std::make_unique<WheelImports>(*machine_.python, files);

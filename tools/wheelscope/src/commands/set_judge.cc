@@ -168,9 +168,9 @@ FitVerdict SetJudge::judge(const std::string& package, const Solution& solution)
   lookups.required_wheels = [&](const std::string& library) {
     return brings(package, solution, library);
   };
-  lookups.numpy = [&]() -> std::optional<std::string> {
+  lookups.numpy = [&]() -> std::vector<MetNumpy> {
     const auto numpy = solution.find("numpy");
-    return numpy == solution.end() ? "" : universe_.release("numpy", numpy->second).spelled;
+    return {{numpy == solution.end() ? "" : universe_.release("numpy", numpy->second).spelled}};
   };
   lookups.imports = [&] {
     if (!looked.imports && looked.files.read)
