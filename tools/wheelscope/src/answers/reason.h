@@ -47,6 +47,7 @@ enum class Why {
   numpy_absent,            // who
   refuses,                 // who: a file of Python code
   module_absent,           // who: a file of Python code, what
+  required_lacks,          // who: a file of Python code, what, here: a package with its version
   imports_hidden,          // who: a file of machine code
   module_named,            // who: a file of machine code, what
   module_compared,         // who: a file of machine code, what

@@ -147,6 +147,16 @@ Reason RequiredWheels::numpy_clash(const WantedWheel& wheel) {
   return all_known ? clash : Reason();  // else an installer would replace this NumPy
 }
 
+std::optional<const WheelFiles*> RequiredWheels::first_with(const WantedWheel& wheel,
+                                                            const std::string& module) {
+  const WheelFiles* found = nullptr;
+  const auto all_known = walk(wheel, Depth::files, [&](const Requirement&, const Chosen& chosen) {
+    if (has_module(chosen.files.names, module)) found = &chosen.files;
+    return found != nullptr;
+  });
+  return found || *all_known ? std::optional(found) : std::nullopt;
+}
+
 std::vector<WheelFiles> RequiredWheels::files_of(const WantedWheel& wheel,
                                                  const OtherModules::IsWanted& is_wanted) {
   std::vector<WheelFiles> found;
@@ -165,7 +175,8 @@ std::vector<MetNumpy> RequiredWheels::numpy_met_by(const WantedWheel& wheel) {
   std::vector<std::pair<std::string, Requirement>> others;  // who asks for what
   const auto all_known =
       walk(wheel, Depth::requirements, [&](const Requirement& requirement, const Chosen& chosen) {
-        for (auto& one : requirements_here(chosen.requires_dist, environment_, requirement.extras)) {
+        for (auto& one :
+             requirements_here(chosen.requires_dist, environment_, requirement.extras)) {
           if (canonical_name(one.name) != "numpy") continue;
           add_specifiers(all, one);
           others.emplace_back(requirement.name + " " + chosen.version, std::move(one));

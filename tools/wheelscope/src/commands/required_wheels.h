@@ -52,6 +52,9 @@ class RequiredWheels {
   // Wheels that say which NumPy they require are taken at their word.
   Reason numpy_clash(const WantedWheel& wheel);
 
+  // Returns the files of the first one that has a module. Null: none has; nothing: one is unknown.
+  std::optional<const WheelFiles*> first_with(const WantedWheel& wheel, const std::string& module);
+
   // Returns the files of the required wheels that `is_wanted` picks by their file names.
   std::vector<WheelFiles> files_of(const WantedWheel& wheel,
                                    const OtherModules::IsWanted& is_wanted);

@@ -79,6 +79,8 @@ constexpr Words words[] = {
      "import the package that it belongs to"},
     {Why::module_absent, "{who} imports {what}, which is not here and which nothing requires",
      "pip install the package that has {what}"},
+    {Why::required_lacks, "{who} imports {what}, which the files of {here} do not have",
+     "another version of that package"},
     {Why::imports_hidden,
      "{who} hides which modules it imports; whether they are all required is not known",
      "try it: `env --import` tells for sure once it is installed"},
