@@ -49,10 +49,12 @@ class WheelTree {
   std::map<std::string, std::set<std::string>> folders_;
 };
 
-// Code that changes where modules are found, or makes some.
+// Code that changes where modules are found, or makes some. To look itself up makes no other.
 inline bool may_make_modules(std::string_view text) {
-  constexpr std::string_view ways[] = {"sys.path", "sys.modules", "meta_path", "path_hooks",
-                                       "__path__"};
+  constexpr std::string_view ways[] = {"sys.path", "meta_path", "path_hooks", "__path__"};
+  constexpr std::string_view all = "sys.modules", itself = "[__name__]";
+  for (auto at = text.find(all); at != text.npos; at = text.find(all, at + 1))
+    if (!text.substr(at + all.size()).starts_with(itself)) return true;
   return std::ranges::any_of(ways, [&](auto way) { return text.find(way) != text.npos; });
 }
 
