@@ -227,7 +227,8 @@ std::string Fitter::torch_that_comes_with(const WheelClaims& wheel) const {
 std::optional<const WheelFiles*> Fitter::find_required(const WantedWheel& wheel,
                                                        const std::string& module) {
   const auto top = module.substr(0, module.find('.'));
-  if (top == "torch" || modules_->is_open() || modules_->is_standard(top)) return std::nullopt;
+  if (top == "torch" || top == "nvidia" || modules_->is_open() || modules_->is_standard(top))
+    return std::nullopt;
   const auto found = required_.first_with(wheel, module);
   return found && !*found && modules_->is_installed(module) ? std::nullopt : found;
 }
