@@ -244,7 +244,7 @@ TEST(Fit, NumpyMustBeTheOneThatModulesWereBuiltFor) {
   auto wheel = read_wheel_fixture("abi3", {.symbols = true});
   Lookups lookups;
   std::string version;
-  lookups.numpy = [&] { return std::optional(version); };
+  lookups.numpy = [&] { return std::vector<MetNumpy>{{version}}; };
   auto why = [&](NumpyApi api, const std::string& numpy) {
     version = numpy;
     wheel.facts.libraries.front().numpy = std::move(api);

@@ -94,6 +94,13 @@ NUMPY_TWO = """
     const char *texts[] = {"numpy._core._multiarray_umath", "numpy.core._multiarray_umath", "_ARRAY_API",
         "module was compiled against NumPy C-API version 0x%x (NumPy 2.0) but the running NumPy"};
 """
+# A module that Cython compiled, which uses the types of NumPy 1 and none of its functions.
+NUMPY_TYPES = """
+    void PyObject_GetAttrString(void);
+    void (*get)(void) = PyObject_GetAttrString;
+    const char *texts[] = {"dtype", "numpy.core.multiarray failed to import",
+        "%s.%s size changed, may indicate binary incompatibility. Expected %zd from C header, got %zd"};
+"""
 IMPORTS_BY_NAME = 'import importlib\ndef f(name): importlib.import_module(name)\nf("sample")\n'
 OTHER_PYTHON = f"sample/_C.cpython-38-{MACHINE}-linux-gnu.so"
 MISMATCH = 'const char *texts[] = {"first", "helper.part", "sample & helper version mismatch"};'
@@ -104,6 +111,18 @@ PACKED = 'const char *packed = "LZSS string data decompression failed";'
 Texts = dict[str, str]
 REQUIRES, INIT, HELPER = "requires", "sample/__init__.py", "helper-1.0:helper/__init__.py"
 NEEDS: Texts = {INIT: "", REQUIRES: "helper>=1"}
+NUMPY_COMES: Texts = {"numpy-2.1:numpy/__init__.py": ""}
+HELPER_WANTS_NUMPY: Texts = {HELPER: "", f"helper-1.0:{REQUIRES}": "numpy>=2"}
+IMPORTS_PART: Texts = {INIT: "import helper.part", "a.so": "", REQUIRES: "helper"}
+IMPORTS_NAME: Texts = IMPORTS_PART | {INIT: "from helper import name"}
+MAKES_PART: Texts = {"helper-1.0:helper/a.py": "import sys\nsys.modules['helper.part'] = sys"}
+BRINGS_PART: Texts = {"other-1.0:helper/part.py": ""}
+HELPER_CLASH: Texts = {
+    REQUIRES: "helper other",
+    "helper-2.0:helper/__init__.py": "",
+    "other-1.0:other.py": "",
+    f"other-1.0:{REQUIRES}": "helper<2",
+}
 SHARED: Texts = {
     "shared/sample/__init__.py": "from . import code",
     REQUIRES: "helper",
@@ -132,6 +151,41 @@ CASES: list[tuple[Texts, str, str]] = [
     ),
     ({**NEEDS, HELPER: "", "helper-1.0:a.so": NUMPY_TWO}, "depends", "a.so needs NumPy 2.0"),
     ({"sample.so": NUMPY_TWO}, "fails", "sample.so needs NumPy 2.0"),
+    (
+        {"sample.so": NUMPY_TYPES, REQUIRES: "numpy>=2", **NUMPY_COMES},
+        "fails",
+        "sample.so is built for NumPy 1; it will meet NumPy 2.1",
+    ),
+    # fastparquet 2023.2 works with the NumPy here, but the newest pandas requires a newer one.
+    (
+        {"sample.so": NUMPY_TYPES, REQUIRES: "helper numpy", **HELPER_WANTS_NUMPY, **NUMPY_COMES},
+        "depends",
+        "it will meet NumPy 2.1, which helper 1.0 requires",
+    ),
+    (
+        {"sample.so": NUMPY_TYPES, REQUIRES: "helper", **HELPER_WANTS_NUMPY, **NUMPY_COMES},
+        "fails",
+        "it will meet NumPy 2.1, which helper 1.0 requires",
+    ),
+    # aiokafka 0.8 imports modules that the newest kafka-python, which it allows, no longer has.
+    ({**IMPORTS_PART, HELPER: ""}, "fails", "helper.part, which the files of helper 1.0 do not"),
+    ({**IMPORTS_PART, HELPER: "", "helper-1.0:helper/part/data": ""}, "works", ""),
+    ({**IMPORTS_PART, HELPER: "import sys\nx = sys.modules[__name__]"}, "fails", "helper.part"),
+    ({**IMPORTS_PART, HELPER: "from . import a", **MAKES_PART}, "depends", "helper.part"),
+    ({**IMPORTS_PART, HELPER: "", "helper-1.0:helper/_C.so": ""}, "depends", "helper.part"),
+    ({**IMPORTS_PART, "helper-1.0:helper.py": ""}, "works", ""),
+    ({**IMPORTS_PART, "helper-1.0:helper/other.py": ""}, "fails", "helper.part"),
+    ({**IMPORTS_PART, REQUIRES: "helper other", HELPER: "", **BRINGS_PART}, "works", ""),
+    ({**IMPORTS_PART, **HELPER_CLASH}, "depends", "helper.part"),
+    (
+        {**NEEDS, INIT: "try:\n import helper.part\nexcept ImportError: pass", HELPER: ""},
+        "works",
+        "",
+    ),
+    ({**IMPORTS_NAME, HELPER: "old = 1"}, "fails", "imports name from helper, which the files of"),
+    ({**IMPORTS_NAME, HELPER: "name = 1"}, "works", ""),
+    ({**IMPORTS_NAME, HELPER: "def __getattr__(name): return 1"}, "works", ""),
+    ({**IMPORTS_NAME, HELPER: "", "helper-1.0:helper/name.py": ""}, "works", ""),
     (
         {
             "sample.so": 'const char *import = "helper.part";',

@@ -222,21 +222,25 @@ def test_an_old_torch_is_built_for_numpy_one(fit: Fit, index: Index) -> None:
     )
 
 
-@pytest.mark.parametrize(("helper", "fits"), [("8.0", "works"), ("9.0", "depends")])
+@pytest.mark.parametrize(
+    ("helper", "fits"), [("7.0", "depends"), ("8.0", "works"), ("9.0", "depends")]
+)
 def test_a_module_that_only_another_set_brings(
     fit: Fit, index: Index, tmp_path: Path, bare: Path, helper: str, fits: str
 ) -> None:
     """Its requirement brings the module, through another package, in one version but not in the
-    next."""
+    next; in the version before, the module lacks a name."""
     members = {
         "sample/__init__.py": b"from clack_of_tests import echo\n",
         "sample/_core.abi3.so": sample_wheels.library(tmp_path, "void nothing(void) {}"),
     }
     wheels = {
         f"sample-9.0-{PLATFORM}.whl": (members, "Requires-Dist: helper\n"),
+        "helper-7.0-py3-none-any.whl": ({"helper.py": b""}, "Requires-Dist: clacker<1\n"),
         "helper-8.0-py3-none-any.whl": ({"helper.py": b""}, "Requires-Dist: clacker\n"),
         "helper-9.0-py3-none-any.whl": ({"helper.py": b""}, ""),
-        "clacker-1.0-py3-none-any.whl": ({"clack_of_tests/__init__.py": b""}, ""),
+        "clacker-0.9-py3-none-any.whl": ({"clack_of_tests/__init__.py": b""}, ""),
+        "clacker-1.0-py3-none-any.whl": ({"clack_of_tests/__init__.py": b"echo = 1"}, ""),
     }
     for name, (files, needs) in wheels.items():
         index.offer(name, files, needs)

@@ -16,6 +16,13 @@ namespace wheelscope {
 // Whether something that a wheel needs and does not have will be present.
 enum class Brought { yes, no, unknown };
 
+// A NumPy that a wheel may meet. `because`: what requires it, where the wheel itself would take
+// another.
+struct MetNumpy {
+  std::string version;  // empty: none
+  std::string because = {};
+};
+
 // Answers from the machine's own files, if they are available (not those of a saved machine, nor of
 // a torch that is still to be installed), and from the wheels that a wheel requires. An empty
 // function means unknown.
@@ -24,8 +31,8 @@ struct Lookups {
   std::function<bool(const std::string&)> torch_has;
   std::function<bool(const std::string&)> python_has;
   std::function<Brought(const std::string& library)> required_wheels;
-  // The NumPy that will be installed; empty: none; nothing: unknown.
-  std::function<std::optional<std::string>()> numpy;
+  // One of these will be installed; empty: unknown.
+  std::function<std::vector<MetNumpy>()> numpy;
   std::function<const WheelImports*()> imports;  // of the wheel itself; null: not known
   std::function<Refusal()> refusal;              // of the wheel's own Python code
   bool same_cuda_as_index = true;                // the torch here is the index's build

@@ -214,14 +214,21 @@ bool CandidateJudge::misses_numpy() {
   if (canonical_name(claims_.name) == "numpy" || !lookups_.numpy) return false;
   for (const auto& library : wheel_.facts.libraries) {
     if (!library.numpy || library.machine != machine_.architecture) continue;
-    const auto version = lookups_.numpy();
-    if (!version) return false;
-    Reason reason{.why = why_not_numpy(*library.numpy, *version),
+    Reason reason;
+    bool is_sure = true;  // whichever NumPy it will be
+    for (const auto& [version, because] : lookups_.numpy()) {
+      const auto why = why_not_numpy(*library.numpy, version);
+      is_sure &= why != Why::none;
+      if (why != Why::none)
+        reason = {.why = why,
                   .who = library.path,
+                  .what = because,
                   .version = library.numpy->min,
-                  .here = *version};
+                  .here = version};
+    }
     if (!reason) continue;
-    const auto need = library.python_module ? need_of(library, true) : Need::depends;
+    auto need = library.python_module ? need_of(library, true) : Need::depends;
+    if (!is_sure) need = std::min(need, Need::depends);
     if (need == Need::always) return stop(Obstacle::numpy, std::move(reason));
     if (need == Need::depends) doubt(Obstacle::numpy, std::move(reason));
   }

@@ -41,12 +41,13 @@ enum class Why {
   torch_symbol,            // who, what, here; version: the torch that it requires
   torch_asked,             // who: a file of Python code
   torch_layout,            // who
-  numpy_one,               // who, here
-  numpy_two,               // who, here
-  numpy_older,             // who, version, here
+  numpy_one,               // who, here; what: the package that requires this NumPy
+  numpy_two,               // who, here, what
+  numpy_older,             // who, version, here, what
   numpy_absent,            // who
   refuses,                 // who: a file of Python code
   module_absent,           // who: a file of Python code, what
+  required_lacks,          // who: a file of Python code, what, here: a package with its version
   imports_hidden,          // who: a file of machine code
   module_named,            // who: a file of machine code, what
   module_compared,         // who: a file of machine code, what

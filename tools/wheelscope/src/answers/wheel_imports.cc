@@ -1,51 +1,15 @@
-// Lays the wheel's files out as a folder of site-packages, and follows the imports there.
+// Follows the imports of a wheel's packages through its own files.
 #include "answers/wheel_imports.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "answers/wheel_tree.h"
 #include "packaging/requirement.h"
 #include "text/text.h"
 
 namespace wheelscope {
 namespace {
-
-constexpr std::string_view site = "wheel:";
-
-// The wheel's files as a folder of site-packages.
-class WheelTree {
- public:
-  explicit WheelTree(const WheelFiles& files) : files_(files) {
-    for (const auto& name : files.names) {
-      for (auto path = std::string(site) + "/" + name; path.size() > site.size();) {
-        const auto slash = path.rfind('/');
-        if (!folders_[path.substr(0, slash)].insert(path.substr(slash + 1)).second) break;
-        path.resize(slash);
-      }
-    }
-  }
-
-  static PythonFacts python_in(PythonFacts python) {
-    python.site_packages = {std::string(site)};
-    return python;
-  }
-  SourceTree tree() {
-    return {.files_in = [this](const std::string& folder) { return folders_[folder]; },
-            .read = [this](const std::string& path) { return read(path); }};
-  }
-  std::optional<std::string> read(const std::string& path) const {
-    return files_.read ? files_.read(path.substr(site.size() + 1)) : std::nullopt;
-  }
-  // A file that makes Python look for modules in other folders of the wheel, too.
-  bool has_pth() {
-    return std::ranges::any_of(folders_[std::string(site)],
-                               [](const std::string& name) { return name.ends_with(".pth"); });
-  }
-
- private:
-  const WheelFiles& files_;
-  std::map<std::string, std::set<std::string>> folders_;
-};
 
 // The modules of a wheel, by the folders and files that it has.
 class OwnModules {
@@ -92,13 +56,6 @@ class OwnModules {
   std::set<std::string> libraries_;        // by the first part of their names
 };
 
-// Code that changes where modules are found, or makes some.
-bool may_make_modules(std::string_view text) {
-  constexpr std::string_view ways[] = {"sys.path", "sys.modules", "meta_path", "path_hooks",
-                                       "__path__"};
-  return std::ranges::any_of(ways, [&](auto way) { return text.find(way) != text.npos; });
-}
-
 std::string top_of(const std::string& name) {
   return name.substr(0, name.find_first_of("./"));
 }
@@ -140,7 +97,7 @@ class PackageRefusal {
   Refusal by_first_file(std::string package) {
     std::ranges::replace(package, '.', '/');
     for (const auto* ending : {"/__init__.py", ".py"}) {
-      const auto path = std::string(site) + "/" + package + ending;
+      const auto path = std::string(wheel_site) + "/" + package + ending;
       if (const auto text = tree_.read(path))
         keep(worst_, {.why = Why::refuses, .who = path}, imports_.read(*text).refuses);
     }
@@ -193,6 +150,12 @@ class PackageRefusal {
       return;
     }
     if (statement.dots > 0 || own_.has(top_of(statement.module))) return;
+    if (others_.lacking && !tree_.has_pth() && statement.need_if_absent == Need::always) {
+      if (auto lacking = others_.lacking(statement); lacking.reason) {
+        lacking.reason.who = path;
+        return keep(absent_, std::move(lacking.reason), std::min(need, lacking.need));
+      }
+    }
     for (const auto& name : statement.names) {
       if (name != "*" && !others_.may_have(statement.module, name))
         keep(worst_, {.why = Why::name_absent, .who = path, .what = name, .here = statement.module},
@@ -297,7 +260,7 @@ class MachineCodeImports {
     const OwnModules modules(all.names);
     for (const auto& [path, need] : imports.reached(import_names(files_.names))) {
       if (need == Need::never) continue;
-      const auto name = path.substr(site.size() + 1);
+      const auto name = path.substr(wheel_site.size() + 1);
       if (is_shared(name, '/') && hides_names(path, folder))
         return {{.why = Why::imports_hidden, .who = name}, Need::depends};
       for (const auto& statement : imports.source_of(path).imports) {
@@ -397,23 +360,23 @@ WheelImports::WheelImports(const PythonFacts& python, const WheelFiles& files) {
     const auto& source = imports.source_of(path);
     sources.push_back(&source);
     for (const auto& [name, scope] : source.scopes) {
-      if (scope.raises && scope.asks_for_cuda) asks_for_cuda_ = path.substr(site.size() + 1);
+      if (scope.raises && scope.asks_for_cuda) asks_for_cuda_ = path.substr(wheel_site.size() + 1);
     }
   }
   openings_ = std::make_unique<Openings>(sources, OwnModules(files.names).libraries());
 }
 
 Need WheelImports::imported(const std::string& path) const {
-  const auto found = run_.find(std::string(site) + "/" + path);
+  const auto found = run_.find(std::string(wheel_site) + "/" + path);
   return found == run_.end() ? Need::never : found->second;
 }
 
 bool WheelImports::runs_source_of(const std::string& path) const {
-  return run_.contains(std::string(site) + "/" + path.substr(0, path.find('.')) + ".py");
+  return run_.contains(std::string(wheel_site) + "/" + path.substr(0, path.find('.')) + ".py");
 }
 
 Need WheelImports::need_of(const std::string& path, bool is_module) const {
-  const auto found = run_.find(std::string(site) + "/" + path);
+  const auto found = run_.find(std::string(wheel_site) + "/" + path);
   if (found != run_.end()) return found->second;
   const auto name = stem_of(path);
   if (is_module && openings_->must_open_module(name)) return Need::always;

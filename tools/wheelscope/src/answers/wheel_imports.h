@@ -49,6 +49,8 @@ struct OtherModules {
   // Those of the environment that the files are in: imports are followed into other packages. Null:
   // the wheel's own alone.
   Imports* imports = nullptr;
+  // What a statement imports from another distribution that does not have it.
+  std::function<Refusal(const ImportStatement& statement)> lacking = {};
 };
 
 Refusal refusal_in(const WheelFiles& files, const PythonFacts& python,

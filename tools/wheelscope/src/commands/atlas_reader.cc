@@ -164,7 +164,7 @@ FitVerdict AtlasReader::judge(Wheel& wheel, const std::string& python, const Tor
   lookups.required_wheels = [&](const std::string& library) {
     return user.required->bring({claims}, library);
   };
-  lookups.numpy = [&] { return user.required->version_of(claims, "numpy"); };
+  lookups.numpy = [&] { return user.required->numpy_met_by({claims}); };
   lookups.imports = [&]() -> const WheelImports* {
     auto& imports = wheel.imports[python];
     if (!imports && files.read)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "answers/required_modules.h"
 #include "commands/inputs.h"
 #include "index/settings.h"
 #include "packaging/claims.h"
@@ -223,6 +224,15 @@ std::string Fitter::torch_that_comes_with(const WheelClaims& wheel) const {
   return machine_.torch ? "" : TorchRequirements(wheel).exact();
 }
 
+std::optional<const WheelFiles*> Fitter::find_required(const WantedWheel& wheel,
+                                                       const std::string& module) {
+  const auto top = module.substr(0, module.find('.'));
+  if (top == "torch" || top == "nvidia" || modules_->is_open() || modules_->is_standard(top))
+    return std::nullopt;
+  const auto found = required_.first_with(wheel, module);
+  return found && !*found && modules_->is_installed(module) ? std::nullopt : found;
+}
+
 FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
   const auto claims = wheel.facts.wheel.value_or(WheelClaims());
   const auto version = torch_that_comes_with(claims);
@@ -233,7 +243,7 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
   lookups.required_wheels = [&](const std::string& library) {
     return required_.bring(wanted, library);
   };
-  lookups.numpy = [&] { return required_.version_of(claims, "numpy"); };
+  lookups.numpy = [&] { return required_.numpy_met_by(wanted); };
   std::unique_ptr<WheelImports> imports;
   lookups.imports = [&]() -> const WheelImports* {
     if (!imports && files.read) imports = std::make_unique<WheelImports>(*machine_.python, files);
@@ -249,21 +259,32 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
       return Refusal{{.why = Why::requirement_unmet, .what = std::move(unmet)}, Need::always};
     if (auto clash = required_.numpy_clash(wanted)) return Refusal{std::move(clash), Need::depends};
     if (!modules_) return refusal_in(files, *machine_.python);
-    const auto refusal = refusal_in(files, *machine_.python,
-                                    {may_have,
-                                     [&](const std::string& module, const std::string& name) {
-                                       return modules_->may_have(module, name);
-                                     },
-                                     [&](const std::string& library) {
-                                       return lookups_.system_library(library) ||
-                                              required_.bring(wanted, library) != Brought::no;
-                                     },
-                                     [&](const OtherModules::IsWanted& is_wanted) {
-                                       return required_.files_of(wanted, is_wanted);
-                                     }});
-    if (refusal.need != Need::never) return refusal;
+    RequiredModules modules(
+        *machine_.python, [&](const std::string& module) { return find_required(wanted, module); });
+    const OtherModules others{
+        .may_be_there = may_have,
+        .may_have = [&](const std::string& module,
+                        const std::string& name) { return modules_->may_have(module, name); },
+        .may_open =
+            [&](const std::string& library) {
+              return lookups_.system_library(library) ||
+                     required_.bring(wanted, library) != Brought::no;
+            },
+        .required =
+            [&](const OtherModules::IsWanted& is_wanted) {
+              return required_.files_of(wanted, is_wanted);
+            },
+        .lacking = [&](const ImportStatement& statement) { return modules.lacking(statement); }};
+    auto refusal = refusal_in(files, *machine_.python, others);
+    const bool is_of_other = refusal.reason.why == Why::required_lacks;
+    if (refusal.need == Need::depends || (refusal.need == Need::always && !is_of_other))
+      return refusal;
+    // Then an installer takes another version of something, and this may have what is lacking.
     auto conflict = required_.conflict(wanted);
-    return conflict ? Refusal{std::move(conflict), Need::depends} : refusal;
+    if (!conflict) return refusal;
+    if (refusal.need == Need::never) return Refusal{std::move(conflict), Need::depends};
+    refusal.need = Need::depends;
+    return refusal;
   };
   if (machine_.torch && TorchRequirements(claims).exact() != "") {
     const auto plain = machine_.torch->version.substr(0, machine_.torch->version.find('+'));

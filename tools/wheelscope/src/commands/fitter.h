@@ -42,6 +42,10 @@ class Fitter {
  private:
   FitVerdict judge(const Item& wheel, const WheelFiles& files);
 
+  // Finds the first required distribution that has a module, for RequiredModules.
+  std::optional<const WheelFiles*> find_required(const WantedWheel& wheel,
+                                                 const std::string& module);
+
   // Returns the torch that an installer brings, if none is installed and the wheel names one; else
   // empty.
   std::string torch_that_comes_with(const WheelClaims& wheel) const;

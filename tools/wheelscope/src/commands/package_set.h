@@ -169,8 +169,9 @@ class SetJudge {
   bool is_read(const std::string& package, std::size_t version);
   void look_into(const resolver::Solution& solution);
   LookedInto look_into(const Candidate& wheel, bool numpy);
-  const std::optional<std::vector<std::string>>& files_of(const std::string& package,
-                                                          std::size_t version);
+  const std::optional<WheelFiles>& files_of(const std::string& package, std::size_t version);
+  std::optional<const WheelFiles*> find_in(const resolver::Solution& solution,
+                                           const std::string& module);
   std::optional<TorchFacts> torch_facts(std::size_t version);
   void judge_torch(std::size_t version, std::vector<resolver::Clash>& clashes);
   FitVerdict judge(const std::string& package, const resolver::Solution& solution);
@@ -190,7 +191,7 @@ class SetJudge {
   SetWishes wishes_;
   bool avoid_doubts_ = false, had_doubts_ = false;
   std::map<Key, LookedInto> looked_into_;
-  std::map<Key, std::optional<std::vector<std::string>>> names_;  // of files
+  std::map<Key, std::optional<WheelFiles>> files_;
   std::optional<ModulesHere> modules_;  // of this machine, if the question is about it
 };
 

@@ -27,6 +27,14 @@ bool is_pure(const WheelClaims& claims) {
   });
 }
 
+namespace {
+
+void add_specifiers(std::string& all, const Requirement& requirement) {
+  all += (all.empty() || requirement.specifiers.empty() ? "" : ",") + requirement.specifiers;
+}
+
+}  // namespace
+
 RequiredWheels::RequiredWheels(PackageIndex& index, const MachineFacts& machine,
                                const std::vector<Distribution>& installed)
     : index_(index),
@@ -95,9 +103,8 @@ Reason RequiredWheels::conflict(const WantedWheel& wheel) {
   const auto own_name = canonical_name(wheel.claims.name);
   std::map<std::string, std::string> versions{{own_name, wheel.claims.version}}, specifiers;
   std::vector<std::pair<std::string, Requirement>> required;  // who requires what
-  auto add = [&](const Requirement& requirement) {
-    auto& all = specifiers[canonical_name(requirement.name)];
-    all += (all.empty() || requirement.specifiers.empty() ? "" : ",") + requirement.specifiers;
+  auto add = [&](const Requirement& one) {
+    add_specifiers(specifiers[canonical_name(one.name)], one);
   };
   for (const auto& one : requirements_here(wheel.claims.requires_dist, environment_, wheel.extras))
     add(one);
@@ -140,6 +147,16 @@ Reason RequiredWheels::numpy_clash(const WantedWheel& wheel) {
   return all_known ? clash : Reason();  // else an installer would replace this NumPy
 }
 
+std::optional<const WheelFiles*> RequiredWheels::first_with(const WantedWheel& wheel,
+                                                            const std::string& module) {
+  const WheelFiles* found = nullptr;
+  const auto all_known = walk(wheel, Depth::files, [&](const Requirement&, const Chosen& chosen) {
+    if (has_module(chosen.files.names, module)) found = &chosen.files;
+    return found != nullptr;
+  });
+  return found || *all_known ? std::optional(found) : std::nullopt;
+}
+
 std::vector<WheelFiles> RequiredWheels::files_of(const WantedWheel& wheel,
                                                  const OtherModules::IsWanted& is_wanted) {
   std::vector<WheelFiles> found;
@@ -150,22 +167,39 @@ std::vector<WheelFiles> RequiredWheels::files_of(const WantedWheel& wheel,
   return found;
 }
 
-std::optional<std::string> RequiredWheels::version_of(const WheelClaims& wheel,
-                                                      const std::string& name) {
-  std::string specifiers;
-  bool required = false;
-  for (const auto& requirement : requirements_here(wheel.requires_dist, environment_)) {
-    if (canonical_name(requirement.name) != name) continue;
-    required = true;
-    specifiers +=
-        (specifiers.empty() || requirement.specifiers.empty() ? "" : ",") + requirement.specifiers;
+std::vector<MetNumpy> RequiredWheels::numpy_met_by(const WantedWheel& wheel) {
+  std::optional<std::string> own;  // what the wheel itself asks of NumPy
+  for (const auto& one : requirements_here(wheel.claims.requires_dist, environment_, wheel.extras))
+    if (canonical_name(one.name) == "numpy") add_specifiers(own.emplace(own.value_or("")), one);
+  auto all = own.value_or("");
+  std::vector<std::pair<std::string, Requirement>> others;  // who asks for what
+  const auto all_known =
+      walk(wheel, Depth::requirements, [&](const Requirement& requirement, const Chosen& chosen) {
+        for (auto& one :
+             requirements_here(chosen.requires_dist, environment_, requirement.extras)) {
+          if (canonical_name(one.name) != "numpy") continue;
+          add_specifiers(all, one);
+          others.emplace_back(requirement.name + " " + chosen.version, std::move(one));
+        }
+        return false;
+      });
+  std::string first;  // without what the others ask for
+  std::vector<MetNumpy> met;
+  if (own) {
+    const auto& chosen = choose("numpy", *own, Depth::version);
+    if (!chosen.known) return {};
+    met.push_back({first = chosen.version});
+  } else if (const auto here = installed_.find("numpy"); here != installed_.end()) {
+    first = here->second.version;
   }
-  if (!required) {
-    const auto here = installed_.find(name);
-    return here == installed_.end() ? "" : here->second.version;
-  }
-  const auto& chosen = choose(name, specifiers, Depth::version);
-  return chosen.known ? std::optional(chosen.version) : std::nullopt;
+  if (others.empty()) return own || !*all_known ? met : std::vector<MetNumpy>{{first}};
+  const auto& chosen = choose("numpy", all, Depth::version);
+  if (!chosen.known || (own && chosen.version == first)) return met;
+  const auto other = std::ranges::find_if(others, [&](const auto& one) {
+    return !first.empty() && fulfils(first, one.second.specifiers) == false;
+  });
+  met.push_back({chosen.version, other == others.end() ? "" : other->first});
+  return met;
 }
 
 const RequiredWheels::Chosen& RequiredWheels::choose(const std::string& name,

@@ -52,13 +52,17 @@ class RequiredWheels {
   // Wheels that say which NumPy they require are taken at their word.
   Reason numpy_clash(const WantedWheel& wheel);
 
+  // Returns the files of the first one that has a module. Null: none has; nothing: one is unknown.
+  std::optional<const WheelFiles*> first_with(const WantedWheel& wheel, const std::string& module);
+
   // Returns the files of the required wheels that `is_wanted` picks by their file names.
   std::vector<WheelFiles> files_of(const WantedWheel& wheel,
                                    const OtherModules::IsWanted& is_wanted);
 
-  // Returns the version of a distribution that the wheel will meet. Empty if the wheel requires
-  // none and none is installed; nothing if it is unknown.
-  std::optional<std::string> version_of(const WheelClaims& wheel, const std::string& name);
+  // Returns the NumPy that the wheel will meet; nothing if it is unknown. Two if another required
+  // package asks for another one than the wheel itself would take: then installers differ in
+  // whether they take that, or another version of the package.
+  std::vector<MetNumpy> numpy_met_by(const WantedWheel& wheel);
 
  private:
   // The distribution that fulfils a requirement: an installed one, or the best file of the index.

@@ -5,6 +5,7 @@
 
 #include "answers/cover.h"
 #include "answers/owners.h"
+#include "answers/required_modules.h"
 #include "commands/inputs.h"
 #include "commands/required_wheels.h"
 #include "packaging/requirement.h"
@@ -38,20 +39,20 @@ bool SetJudge::is_read(const std::string& package, std::size_t version) {
   return wheel && !is_pure(wheel->claims) && (!large || wishes_.deep);
 }
 
-// Returns the names of its files; nothing if they could not be read.
-const std::optional<std::vector<std::string>>& SetJudge::files_of(const std::string& package,
-                                                                  std::size_t version) {
-  const auto [found, is_new] = names_.try_emplace({package, version});
-  auto& names = found->second;
+// Returns its files; nothing if they could not be read.
+const std::optional<WheelFiles>& SetJudge::files_of(const std::string& package,
+                                                    std::size_t version) {
+  const auto [found, is_new] = files_.try_emplace({package, version});
+  auto& files = found->second;
   const auto& wheel = universe_.release(package, version).wheel;
-  if (!is_new || !wheel) return names;
+  if (!is_new || !wheel) return files;
   if (const auto looked = looked_into_.find({package, version}); looked != looked_into_.end()) {
-    if (looked->second.problem.empty()) names = looked->second.files.names;
-  } else if (const auto remote =
-                 Remote::open(index_.http, index_.cache, on_its_server(wheel->file))) {
-    if (auto files = files_of_wheel(remote->bytes(), nullptr)) names = std::move(files->names);
+    if (looked->second.problem.empty()) files = looked->second.files;
+  } else if (auto opened = Remote::open(index_.http, index_.cache, on_its_server(wheel->file))) {
+    const auto remote = std::make_shared<const Remote>(std::move(*opened));
+    if (auto read = files_of_wheel(remote->bytes(), remote)) files = std::move(*read);
   }
-  return names;
+  return files;
 }
 
 SetJudge::LookedInto SetJudge::look_into(const Candidate& wheel, bool numpy) {
@@ -119,9 +120,9 @@ Brought SetJudge::brings(const std::string& package, const Solution& solution,
     if (name == package || !PackageUniverse::extra_of(name).empty()) continue;
     const auto& wheel = universe_.release(name, version).wheel;
     if (!wheel || is_pure(wheel->claims) || name == "torch") continue;
-    const auto& names = files_of(name, version);
-    if (!names) brought = Brought::unknown;
-    if (names && contains(*names, library, base_name)) return Brought::yes;
+    const auto& files = files_of(name, version);
+    if (!files) brought = Brought::unknown;
+    if (files && contains(files->names, library, base_name)) return Brought::yes;
   }
   return brought;
 }
@@ -134,26 +135,50 @@ bool SetJudge::may_bring_module(const Solution& solution, const std::string& mod
   if (std::ranges::any_of(solution, bears_its_name)) return true;
   return std::ranges::any_of(solution, [&](const auto& one) {
     if (!PackageUniverse::extra_of(one.first).empty()) return false;
-    const auto& names = files_of(one.first, one.second);
-    return !names || has_module(*names, module);
+    const auto& files = files_of(one.first, one.second);
+    return !files || has_module(files->names, module);
   });
+}
+
+// Finds the first package of the set that has a module. Null: none, nor anything that is installed;
+// nothing: unknown.
+std::optional<const WheelFiles*> SetJudge::find_in(const Solution& solution,
+                                                   const std::string& module) {
+  const auto top = module.substr(0, module.find('.'));
+  if (top == "torch" || top == "nvidia" || modules_->is_open() || modules_->is_standard(top))
+    return std::nullopt;
+  bool all_known = true;
+  for (const auto& [name, version] : solution) {
+    if (!PackageUniverse::extra_of(name).empty() || name == "torch" || name.starts_with("nvidia-"))
+      continue;
+    const auto& files = files_of(name, version);
+    if (files && has_module(files->names, module)) return &*files;
+    all_known &= files.has_value();
+  }
+  return all_known && !modules_->is_installed(module) ? std::optional<const WheelFiles*>(nullptr)
+                                                      : std::nullopt;
 }
 
 // Returns what keeps a package from being imported, given what is installed here and what the set
 // brings.
 Refusal SetJudge::refusal_of(const WheelFiles& files, const std::string& package,
                              const Solution& solution) {
-  return refusal_in(files, *machine_.python,
-                    {[&](const std::string& module) {
-                       return modules_->may_have(module) || may_bring_module(solution, module);
-                     },
-                     [&](const std::string& module, const std::string& name) {
-                       return modules_->may_have(module, name);
-                     },
-                     [&](const std::string& library) {
-                       return lookups_.system_library(library) ||
-                              brings(package, solution, library) != Brought::no;
-                     }});
+  RequiredModules modules(*machine_.python,
+                          [&](const std::string& module) { return find_in(solution, module); });
+  return refusal_in(
+      files, *machine_.python,
+      {.may_be_there =
+           [&](const std::string& module) {
+             return modules_->may_have(module) || may_bring_module(solution, module);
+           },
+       .may_have = [&](const std::string& module,
+                       const std::string& name) { return modules_->may_have(module, name); },
+       .may_open =
+           [&](const std::string& library) {
+             return lookups_.system_library(library) ||
+                    brings(package, solution, library) != Brought::no;
+           },
+       .lacking = [&](const ImportStatement& statement) { return modules.lacking(statement); }});
 }
 
 FitVerdict SetJudge::judge(const std::string& package, const Solution& solution) {
@@ -168,9 +193,9 @@ FitVerdict SetJudge::judge(const std::string& package, const Solution& solution)
   lookups.required_wheels = [&](const std::string& library) {
     return brings(package, solution, library);
   };
-  lookups.numpy = [&]() -> std::optional<std::string> {
+  lookups.numpy = [&]() -> std::vector<MetNumpy> {
     const auto numpy = solution.find("numpy");
-    return numpy == solution.end() ? "" : universe_.release("numpy", numpy->second).spelled;
+    return {{numpy == solution.end() ? "" : universe_.release("numpy", numpy->second).spelled}};
   };
   lookups.imports = [&] {
     if (!looked.imports && looked.files.read)

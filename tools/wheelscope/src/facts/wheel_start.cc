@@ -178,12 +178,14 @@ class StartReader {
   }
 
   // True if a module's texts, which lie behind the first bytes, may tell which NumPy it was built
-  // for.
+  // for: if it opens capsules, as the API is one, or fetches types by their names, as modules do
+  // that Cython compiled, and compare the sizes of NumPy's types.
   bool may_use_numpy(const LibraryFacts& library) const {
     constexpr std::uint64_t largest = 64 << 20;
     return meets_numpy_ && library.size <= largest &&
            std::ranges::any_of(library.symbols, [](const SymbolFact& symbol) {
-             return !symbol.defined && symbol.name == "PyCapsule_GetPointer";
+             return !symbol.defined && (symbol.name == "PyCapsule_GetPointer" ||
+                                        symbol.name == "PyObject_GetAttrString");
            });
   }
 

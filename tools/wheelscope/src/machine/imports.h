@@ -135,6 +135,9 @@ class ModulesHere {
   // Whether a file of the standard library has that name.
   bool is_standard(const std::string& name);
 
+  // Whether a folder of packages has a file or a folder of that name.
+  bool is_installed(const std::string& module);
+
   // False: surely not. Names of two parts are asked of packages without code of their own, such as
   // `google`.
   bool may_have(const std::string& name);

@@ -64,6 +64,14 @@ bool ModulesHere::is_standard(const std::string& name) {
   return std::ranges::any_of(standard_, [&](const auto& at) { return has_module(at, name); });
 }
 
+bool ModulesHere::is_installed(const std::string& module) {
+  auto path = "/" + module;
+  std::ranges::replace(path, '.', '/');
+  return std::ranges::any_of(python_.site_packages, [&](const auto& site) {
+    return has_module(folder_of(site + path), base_name(path));
+  });
+}
+
 bool ModulesHere::may_have(const std::string& name) {
   const auto [known, is_new] = known_.try_emplace(name);
   if (is_new) known->second = is_open_ || find(name);
