@@ -338,6 +338,10 @@ TEST(Explain, AdviceIsForTheSystemOfTheMessage) {
   EXPECT_EQ(for_system("install it: apt install a, apk add b; c", "linux"),
             "install it: apt install a; c");
   EXPECT_EQ(for_system("Windows: a; b", "linux"), "");
+  EXPECT_EQ(for_system("a; on macOS, b", "linux"), "a");
+  EXPECT_EQ(for_system("on Windows, a; on Linux and in containers: b", "linux"),
+            "on Linux and in containers: b");
+  EXPECT_EQ(for_system("on Windows and macOS: a", "macos"), "on Windows and macOS: a");
   EXPECT_EQ(for_system("Linux and macOS: a", "macos"), "Linux and macOS: a");
 }
 
