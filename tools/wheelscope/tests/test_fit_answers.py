@@ -101,6 +101,7 @@ NUMPY_TYPES = """
     const char *texts[] = {"dtype", "numpy.core.multiarray failed to import",
         "%s.%s size changed, may indicate binary incompatibility. Expected %zd from C header, got %zd"};
 """
+USES_TORCH = "void aoti_torch_abi_version(void); void a(void) { aoti_torch_abi_version(); }"
 IMPORTS_BY_NAME = 'import importlib\ndef f(name): importlib.import_module(name)\nf("sample")\n'
 OTHER_PYTHON = f"sample/_C.cpython-38-{MACHINE}-linux-gnu.so"
 MISMATCH = 'const char *texts[] = {"first", "helper.part", "sample & helper version mismatch"};'
@@ -167,6 +168,9 @@ CASES: list[tuple[Texts, str, str]] = [
         "fails",
         "it will meet NumPy 2.1, which helper 1.0 requires",
     ),
+    # cuda-core has a part for torch's tensors, which it imports when it meets one.
+    ({INIT: "", "sample/_C.so": USES_TORCH}, "works", ""),
+    ({INIT: "from . import _C", "sample/_C.so": USES_TORCH}, "fails", "needs torch, which is not"),
     # aiokafka 0.8 imports modules that the newest kafka-python, which it allows, no longer has.
     ({**IMPORTS_PART, HELPER: ""}, "fails", "helper.part, which the files of helper 1.0 do not"),
     ({**IMPORTS_PART, HELPER: "", "helper-1.0:helper/part/data": ""}, "works", ""),

@@ -117,15 +117,17 @@ bool CandidateJudge::misses_private_symbols() {
 // packages that have copies of its code.
 bool CandidateJudge::uses_torch() const {
   if (canonical_name(claims_.name) == "torch") return false;
-  return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& library) {
-    return std::ranges::any_of(library.needed,
-                               [&](const std::string& name) {
-                                 return is_torch_library(name) && !has_file(name);
-                               }) ||
-           std::ranges::any_of(library.torch_symbols, [&](const auto& symbol) {
-             return !inside_.contains(symbol.first) && is_torchs(symbol.first);
-           });
-  });
+  return std::ranges::any_of(wheel_.facts.libraries,
+                             [&](const LibraryFacts& library) { return uses_torch(library); });
+}
+
+bool CandidateJudge::uses_torch(const LibraryFacts& library) const {
+  return std::ranges::any_of(
+             library.needed,
+             [&](const std::string& name) { return is_torch_library(name) && !has_file(name); }) ||
+         std::ranges::any_of(library.torch_symbols, [&](const auto& symbol) {
+           return !inside_.contains(symbol.first) && is_torchs(symbol.first);
+         });
 }
 
 // Names that mention torch's types may be another library's: they count only if the wheel says that
@@ -161,11 +163,30 @@ bool CandidateJudge::misses_torch() {
 }
 
 bool CandidateJudge::misses_any_torch() {
-  if (requirements_.empty()) return stop(Obstacle::torch, {.why = Why::torch_absent});
+  if (requirements_.empty()) return misses_unrequired_torch();
   const auto exact = requirements_.exact();
   if (exact.empty() && wheel_.verdicts.torch.abi == TorchAbi::cxx)
     return stop(Obstacle::torch, {.why = Why::torch_unsaid}, Fits::depends);
   verdict_.notes.push_back("installs torch" + (exact.empty() ? "" : " " + exact));
+  return false;
+}
+
+// A package that does not require torch may have a part for it that its import leaves alone: the
+// tensors of cuda-core.
+bool CandidateJudge::misses_unrequired_torch() {
+  auto need = Need::never;
+  std::string part;
+  for (const auto& library : wheel_.facts.libraries) {
+    if (!uses_torch(library)) continue;
+    part = base_name(library.path);
+    need = std::max(need, need_of_any_user(library, true));
+  }
+  Reason reason{.why = Why::torch_absent};
+  if (need == Need::always) return stop(Obstacle::torch, std::move(reason));
+  if (need == Need::depends) doubt(Obstacle::torch, std::move(reason));
+  if (need == Need::never)
+    verdict_.notes.push_back("an optional part does not load: " + part +
+                             " needs torch, which is not here");
   return false;
 }
 

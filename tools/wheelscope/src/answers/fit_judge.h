@@ -42,9 +42,11 @@ class CandidateJudge {
   bool goes_beyond_limited_api() const;
   bool misses_private_symbols();
   bool uses_torch() const;
+  bool uses_torch(const LibraryFacts& library) const;
   bool is_torchs(const std::string& symbol) const;
   bool misses_torch();
   bool misses_any_torch();
+  bool misses_unrequired_torch();
   bool torch_has(const std::string& symbol) const;
   bool misses_symbols();
   bool misses_numpy();
