@@ -395,7 +395,9 @@ void keep_for_system(Explanation& explanation) {
     if (auto kept = for_system(fix, systems.front()); !kept.empty())
       fixes.push_back(std::move(kept));
   }
-  if (!fixes.empty()) explanation.fixes = std::move(fixes);
+  if (fixes.empty()) return;
+  if (fixes.front().starts_with("or ")) fixes.front().erase(0, 3);  // what it went on from is gone
+  explanation.fixes = std::move(fixes);
 }
 
 std::vector<std::string> sentences(const Explanation& explanation) {
